@@ -1,6 +1,6 @@
 import type { Interfaces } from '@oclif/core'
 import { join } from 'node:path'
-import { ownerFile } from '../lib/instances/state-directory.ts'
+import { instanceFile } from '../lib/instances/state-directory.ts'
 import { findNextRun, liveInstances, localUrlOf } from '../lib/instances/live-instances.ts'
 import type { InstanceRecord } from '../lib/instances/record.ts'
 import { selectInstances } from '../lib/instances/select-instance.ts'
@@ -94,7 +94,10 @@ export function locateInstance(
       return fail(`the instance ${current.display_name} does not run or does not answer`)
     }
     current = next
-    return ok({ url: localUrlOf(next), ownerFile: ownerFile(instancesDir, next.instance_id) })
+    return ok({
+      url: localUrlOf(next),
+      ownerFile: instanceFile(instancesDir, next.instance_id, 'owner'),
+    })
   }
 }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { ownerFile } from '../lib/instances/state-directory.ts'
+import { instanceFile } from '../lib/instances/state-directory.ts'
 import { liveInstances, localUrlOf } from '../lib/instances/live-instances.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { Logger } from '../lib/util/logger.ts'
@@ -40,7 +40,7 @@ export async function ownServers(registryDir: string, log: Logger) {
     ...instances.map(instance => ({
       name: instance.display_name,
       url: localUrlOf(instance).href,
-      ownerFile: ownerFile(join(registryDir, 'instances'), instance.instance_id),
+      ownerFile: instanceFile(join(registryDir, 'instances'), instance.instance_id, 'owner'),
     })),
     ...gateways.map(({ url, ownerFile }) => ({ name: 'gateway', url, ownerFile })),
   ]

@@ -197,7 +197,7 @@ export async function startGateway(
     : undefined
   const metrics = new Metrics('gateway', accessLog)
   metrics.add(() => [...activityGauges(views.activity()), instanceGauge(directory)])
-  const routes = publicRoutes({ documents: auth.documents })
+  const routes = publicRoutes(auth.documents)
   if (page !== undefined) routes.route('/', page.files)
   const app = createApp({
     reach: options,

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { documentsPath, selectStateDirectory } from '../lib/config/paths.ts'
-import { tokenFile, openStateDirectory } from '../lib/instances/state-directory.ts'
+import { instanceFile, openStateDirectory } from '../lib/instances/state-directory.ts'
 import { newOwnerToken, withGatewayAccess, withOwnerAccess } from './auth/account-access.ts'
 import { createAuth } from './auth/auth.ts'
 import { openBucket } from './artefacts/bucket.ts'
@@ -80,7 +80,7 @@ export async function startServe(
   })
   opened.defer(async () => {
     // A failure must not hide what ended the server.
-    await rm(tokenFile(instancesDir, instanceId), { force: true }).catch(() => {})
+    await rm(instanceFile(instancesDir, instanceId, 'token'), { force: true }).catch(() => {})
   })
   let mcpUrl = `${baseUrlOf(options, options.port)}/mcp`
   const auth = await createAuth(options.auth ?? { mode: 'none' }, { mcpUrl: () => mcpUrl, log })

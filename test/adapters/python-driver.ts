@@ -6,6 +6,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createInterface } from 'node:readline'
+import { atEnd } from '../helpers/cleanup.ts'
 import { until } from '../helpers/until.ts'
 import { skipBecause } from '../helpers/skip.ts'
 import { type Script, ScriptedServer, token } from './scripted-server.ts'
@@ -25,9 +26,9 @@ const hasOldest = existsSync(oldest)
 export const python = hasOldest ? oldest : 'python3'
 
 /** For a `before` hook. */
-export function needPython(context: Mocha.Context): void {
+export function needPython(this: Mocha.Context): void {
   if (spawnSync(python, ['--version']).error !== undefined) {
-    skipBecause(context, 'python3 is not installed (Debian: apt-get install python3)')
+    skipBecause(this, 'python3 is not installed (Debian: apt-get install python3)')
   }
   if (!hasOldest && !isToldOfPython) console.log('      with python3: there is no Python 3.7 here')
   isToldOfPython = true
@@ -146,43 +147,28 @@ export class PythonApp {
   }
 }
 
-/** Starts servers and applications for the tests of a suite; they end after each test. */
-export function useLinkedApps() {
-  const servers: ScriptedServer[] = []
-  const apps: PythonApp[] = []
+/** A server that behaves by the script. */
+export async function serve(script?: Script): Promise<ScriptedServer> {
+  const server = await ScriptedServer.start(script)
+  atEnd(() => server.stop())
+  return server
+}
 
-  before(function () {
-    needPython(this)
+/** An application without a link. */
+export function launch(env?: Record<string, string>): PythonApp {
+  const app = new PythonApp(env)
+  atEnd(async () => {
+    await app.kill()
+    expect(app.output).not.to.contain(token)
+    expect(app.output).not.to.contain('Traceback')
   })
-  afterEach(async () => {
-    const ended = apps.splice(0)
-    for (const app of ended) await app.kill()
-    for (const server of servers.splice(0)) await server.stop()
-    for (const { output } of ended) {
-      expect(output).not.to.contain(token)
-      expect(output).not.to.contain('Traceback')
-    }
-  })
+  return app
+}
 
-  async function serve(script?: Script): Promise<ScriptedServer> {
-    const server = await ScriptedServer.start(script)
-    servers.push(server)
-    return server
-  }
-
-  function launch(env?: Record<string, string>): PythonApp {
-    const app = new PythonApp(env)
-    apps.push(app)
-    return app
-  }
-
-  /** A server that behaves by the script, and an application that is linked to it. */
-  async function link(script?: Script, args: object = {}, options: LinkOptions = {}) {
-    const server = await serve(script)
-    const app = launch()
-    await app.link({ url: server.url, token, ...args }, options)
-    return { server, app }
-  }
-
-  return { serve, launch, link }
+/** A server that behaves by the script, and an application that is linked to it. */
+export async function link(script?: Script, args: object = {}, options: LinkOptions = {}) {
+  const server = await serve(script)
+  const app = launch()
+  await app.link({ url: server.url, token, ...args }, options)
+  return { server, app }
 }

@@ -1,11 +1,18 @@
 import { expect } from 'chai'
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { newFolder } from '../helpers/cleanup.ts'
 import { until } from '../helpers/until.ts'
-import { type LinkOptions, type PythonApp, useLinkedApps } from './python-driver.ts'
+import {
+  type LinkOptions,
+  type PythonApp,
+  launch,
+  link,
+  needPython,
+  serve,
+} from './python-driver.ts'
 import { type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
 
 /** It would have come back after 200 to 300 ms. */
@@ -15,7 +22,7 @@ describe('the Python link: what goes wrong', () => {
   let server: ScriptedServer
   let app: PythonApp
 
-  const { serve, launch, link } = useLinkedApps()
+  before(needPython)
 
   async function begin(script: Script = {}, options: LinkOptions = {}) {
     ;({ server, app } = await link(script, {}, options))
@@ -33,7 +40,7 @@ describe('the Python link: what goes wrong', () => {
   })
 
   it('reads the token of a record again after a 401', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'python-link-'))
+    const folder = newFolder()
     const instances = join(folder, 'instances')
     await mkdir(instances, { mode: 0o700 })
     const file = join(instances, 'one.token')
@@ -54,7 +61,6 @@ describe('the Python link: what goes wrong', () => {
     server.peers[0]?.ws.terminate()
     const unsafe = await app.untilState('searching')
     expect(unsafe.text).to.contain('can be written by other users')
-    await rm(folder, { recursive: true })
   })
 
   it('does not come back after 4409', async () => {
@@ -164,7 +170,7 @@ describe('the Python link: how it stops', () => {
   let server: ScriptedServer
   let app: PythonApp
 
-  const { link } = useLinkedApps()
+  before(needPython)
 
   async function begin() {
     ;({ server, app } = await link())

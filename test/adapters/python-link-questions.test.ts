@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { until } from '../helpers/until.ts'
-import { type LinkOptions, type PythonApp, useLinkedApps } from './python-driver.ts'
+import { type LinkOptions, type PythonApp, link, needPython } from './python-driver.ts'
 import { type Peer, type Script, ScriptedServer, welcome } from './scripted-server.ts'
 
 describe('the Python link: what the server asks', () => {
@@ -8,7 +8,7 @@ describe('the Python link: what the server asks', () => {
   let app: PythonApp
   let peer: Peer
 
-  const { link } = useLinkedApps()
+  before(needPython)
 
   async function begin(script: Script = {}, options: LinkOptions = {}) {
     ;({ server, app } = await link(script, {}, options))
@@ -169,7 +169,7 @@ describe('the Python link: pictures of the application', () => {
   let app: PythonApp
   let peer: Peer
 
-  const { link } = useLinkedApps()
+  before(needPython)
 
   async function begin(targets: readonly string[] | null = ['window', 'viewport']) {
     ;({ server, app } = await link({}, {}, { start: false }))

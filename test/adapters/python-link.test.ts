@@ -1,17 +1,17 @@
 import { expect } from 'chai'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { newFolder } from '../helpers/cleanup.ts'
 import { until } from '../helpers/until.ts'
-import { type LinkOptions, type PythonApp, useLinkedApps } from './python-driver.ts'
+import { type LinkOptions, type PythonApp, link, needPython } from './python-driver.ts'
 import { type Peer, type Script, ScriptedServer, token, welcome } from './scripted-server.ts'
 
 describe('the Python link: what the application tells', () => {
   let server: ScriptedServer
   let app: PythonApp
 
-  const { link } = useLinkedApps()
+  before(needPython)
 
   async function begin(script: Script = {}, args: object = {}, options: LinkOptions = {}) {
     ;({ server, app } = await link(script, args, options))
@@ -267,7 +267,7 @@ describe('the Python link: what the application tells', () => {
 
   it('sends artefacts in frames, files too, and tells on the main thread how it went', async () => {
     await begin()
-    const folder = await mkdtemp(join(tmpdir(), 'python-link-'))
+    const folder = newFolder()
     const path = join(folder, 'still.png')
     await writeFile(path, Buffer.alloc(700_000, 'p'))
     const peer = await server.peer()
@@ -290,7 +290,6 @@ describe('the Python link: what the application tells', () => {
     expect((await app.get('uploads'))[1].error).to.equal(
       'the file cannot be read (No such file or directory)',
     )
-    await rm(folder, { recursive: true })
   })
 
   it('starts an artefact anew on the next connection, and gives up one that is refused', async () => {
@@ -321,7 +320,7 @@ describe('the Python link: scenes that change', () => {
   let app: PythonApp
   let peer: Peer
 
-  const { link } = useLinkedApps()
+  before(needPython)
 
   /** Up to the first scene, which the server took as revision 7. */
   async function begin(script: Script = {}): Promise<void> {

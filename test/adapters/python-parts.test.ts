@@ -6,9 +6,7 @@ import { needPython, python, pythonEnv } from './python-driver.ts'
 const folder = fileURLToPath(new URL('python/', import.meta.url))
 
 describe('the Python link: its parts', () => {
-  before(function () {
-    needPython(this)
-  })
+  before(needPython)
 
   it('passes its own tests', function () {
     this.timeout(60_000)

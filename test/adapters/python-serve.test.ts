@@ -2,14 +2,14 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { until } from '../helpers/until.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
-import { needPython, python, PythonApp, pythonEnv } from './python-driver.ts'
+import { launch, needPython, python, type PythonApp, pythonEnv } from './python-driver.ts'
 
 describe('the Python link beside a real serve', () => {
   let registryDir: string
@@ -17,18 +17,12 @@ describe('the Python link beside a real serve', () => {
   let app: PythonApp
 
   before(async function () {
-    needPython(this)
-    registryDir = await mkdtemp(join(tmpdir(), 'python-serve-'))
+    needPython.call(this)
+    registryDir = newFolder()
     server = await serveInProcess({ registryDir })
-    app = new PythonApp()
+    app = launch()
     await app.link({ registry_dir: registryDir })
     await app.untilState('connected')
-  })
-  after(async () => {
-    await app?.kill()
-    await server?.stop()
-    await rm(registryDir, { recursive: true, force: true })
-    expect(app.output).not.to.contain('Traceback')
   })
 
   it('brings scene, audit, events and artefact to the readers', async () => {
@@ -93,6 +87,21 @@ describe('the Python link beside a real serve', () => {
     }
   })
 
+  it('shows that another application has the server', async () => {
+    const given = { url: server.hostUrl, token: server.token }
+    const ways = [
+      { args: given, says: 'taken: another application is connected: workshop' },
+      { args: { registry_dir: registryDir }, says: 'Taken: another application' },
+    ]
+    for (const { args, says } of ways) {
+      const second = launch()
+      await second.link(args)
+      await until(async () => (await second.status()).text.includes(says), says)
+      const [title] = (await second.tell({ words: true })).result
+      expect(title).to.equal('Server taken')
+    }
+  })
+
   it('loses no note that was made while the server was away', async () => {
     const before = (await app.get('kept')).length
     await server.stop()
@@ -104,30 +113,12 @@ describe('the Python link beside a real serve', () => {
     expect(notes.map((each: any) => each.text)).to.deep.equal(['Made meanwhile'])
   })
 
-  it('shows that another application has the server', async () => {
-    const given = { url: server.hostUrl, token: server.token }
-    const ways = [
-      { args: given, says: 'taken: another application is connected: workshop' },
-      { args: { registry_dir: registryDir }, says: 'Taken: another application' },
-    ]
-    for (const { args, says } of ways) {
-      const second = new PythonApp()
-      try {
-        await second.link(args)
-        await until(async () => (await second.status()).text.includes(says), says)
-        const [title] = (await second.tell({ words: true })).result
-        expect(title).to.equal('Server taken')
-      } finally {
-        await second.kill()
-      }
-    }
-  })
-
   it('runs the example of its README', async () => {
     const readme = new URL('../../adapters/python/README.md', import.meta.url)
     const code = /```python\n([^]*?)```/.exec(await readFile(readme, 'utf8'))?.[1] ?? ''
     expect(code.split('\n').length).to.be.lessThan(30)
     await app.call('stop')
+    server = await serveInProcess()
     const script = join(registryDir, 'example.py')
     await writeFile(script, code)
     const env = { ...pythonEnv, SERVICE_HOST_URL: server.hostUrl, SERVICE_HOST_TOKEN: server.token }

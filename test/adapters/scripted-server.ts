@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { until } from '../helpers/until.ts'
+import { listening } from '../helpers/listening.ts'
 
 export const token = 'a-token-that-nobody-may-see'
 
@@ -114,8 +115,7 @@ export class ScriptedServer {
 
   static async start(script: Script = {}): Promise<ScriptedServer> {
     const http = createServer()
-    http.listen(0, '127.0.0.1')
-    await once(http, 'listening')
+    await listening(http)
     return new ScriptedServer(http, script)
   }
 

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
@@ -67,9 +67,8 @@ describe('the answer of a tool', function () {
     serving = await startServe(join(folder, 'open'), ['--dcc-type', 'blender'])
     keyed = await startServe(join(folder, 'keyed'), ['--api-key-file', keyFile])
     await keyed.post('scene', { objects: [{ name: 'Teapot' }] })
-    const token = (await readFile(serving.host_token_file, 'utf8')).trim()
     const capture = { targets: ['window', 'viewport'], shots: true }
-    app = await LinkClient.connect({ hostUrl: serving.host_url, token }, { capture })
+    app = await LinkClient.connect(serving, { capture })
     let grey = 50
     app.answer = () => {
       const [width, height] = [320, 180]
@@ -80,7 +79,7 @@ describe('the answer of a tool', function () {
     revision = Number(/revision\D+(\d+)/.exec(textOf(await call('query_scene', {})))?.[1])
     const note = { text: 'Too bright', targets: ['Key Light'], view: {} }
     for (const _ of [...programs, ...programs]) {
-      notes.push(((await serving.post('notes', note)) as any).note)
+      notes.push((await serving.post('notes', note)).json.note)
     }
     grey = 200
     await show(0.25)

@@ -203,7 +203,7 @@ describe('an agent that only uses tools, beside a Blender with a window', functi
       const pins = [await middleOf('Cube'), await middleOf('Light'), [0.001, 0.001]]
       const pinned: string[][] = []
       for (const pin of pins) {
-        const made = (await serving.post('notes', { text: 'Red', pin, view })) as any
+        const made = (await serving.post('notes', { text: 'Red', pin, view })).json
         pinned.push(made.note.targets.map(({ name }: any) => name))
       }
       expect(pinned).to.deep.equal([['Cube'], ['Light'], []])
@@ -343,7 +343,7 @@ describe('an agent that only uses tools, beside a Blender with a window', functi
     it('is told in a proof what the scene does not show, and never that nothing changed', async () => {
       const targets = ['Cube']
       const add = async (): Promise<string> => {
-        const { note } = (await serving.post('notes', { text: 'Red', targets })) as any
+        const { note } = (await serving.post('notes', { text: 'Red', targets })).json
         return note.id
       }
       const proof = async (id: string) => {

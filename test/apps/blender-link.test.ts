@@ -108,7 +108,7 @@ for (const { mode, needs, args, command } of blenderModes) {
     }
 
     async function record(): Promise<Record<string, unknown>> {
-      const file = join(addon.folder, 'registry', 'instances', `${serving.instance_id}.json`)
+      const file = join(addon.folder, 'registry', 'instances', `${serving.instanceId}.json`)
       return JSON.parse(await readFile(file, 'utf8'))
     }
 

@@ -71,7 +71,7 @@ describe('nginx with TLS in front of serve, set up as docs/studio.md says', func
       ['/etc/nginx/tls/gateway.studio.example.crt', join(folder, 'cert.pem')],
       ['/etc/nginx/tls/gateway.studio.example.key', join(folder, 'key.pem')],
       ['/etc/nginx/tls/studio-ca.crt', join(folder, 'cert.pem')],
-      ['server 10.0.0.7:9765', `server ${new URL(serving.host_url).host}`],
+      ['server 10.0.0.7:9765', `server ${new URL(serving.hostUrl).host}`],
       ['  server 10.0.0.8:9765 fail_timeout=5s;\n', ''],
       ['https://servers', 'http://servers'],
       ['location /join', `location ${closed}`],
@@ -123,7 +123,7 @@ describe('nginx with TLS in front of serve, set up as docs/studio.md says', func
   it('lets a browser log in to the page, read and write', async () => {
     const base = serving.url.slice(0, -'/mcp'.length)
     expect((await ask(`${base}/`)).headers['cross-origin-opener-policy']).to.equal('same-origin')
-    const { url } = (await serving.post('page-login', {})) as { url: string }
+    const { url } = (await serving.post('page-login', {})).json
     expect(url.startsWith(`${base}/#login=`)).to.equal(true)
     const login = await useLink(base, url)
     expect(login.headers['set-cookie']?.[0]).to.contain('; Secure')
@@ -151,7 +151,7 @@ describe('nginx with TLS in front of serve, set up as docs/studio.md says', func
 
   it('passes on a large artefact, its ranges, and what is asked about it', async () => {
     const bytes = randomBytes(20 * MiB)
-    const { sha256 } = await serving.upload(bytes, 'image/x-exr', 'large.exr')
+    const sha256 = await serving.store(bytes, '?display_name=large.exr', 'image/x-exr')
     const url = new URL(`/artefacts/sha256/${sha256}`, serving.url)
     const whole = await fetch(url)
     expect(whole.headers.get('content-length')).to.equal(String(bytes.length))
@@ -185,7 +185,7 @@ describe('nginx with TLS in front of serve, set up as docs/studio.md says', func
   })
 
   it('does not get through to the host link, with its own rule and without', async () => {
-    const token = (await readFile(serving.host_token_file, 'utf8')).trim()
+    const { token } = serving
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
     const post = (base: string) =>
       ask(`${base}/host/v1/scene`, { method: 'POST', headers, body: '{"from":"outside"}' })

@@ -30,6 +30,9 @@ describe('the live view in a chat', function () {
 
   const startServe = async (flags: string[] = []) => {
     serve = await startServeProcess({ flags: ['--allowed-origin', host.origin, ...flags] })
+    await connectApplication()
+  }
+  const connectApplication = async () => {
     application = await LinkClient.connect(serve, { capture: { targets: ['window'] } })
     application.answer = () => ({ png: pngOf(160, pictureHeight) })
     await show(0)
@@ -40,12 +43,6 @@ describe('the live view in a chat', function () {
   before(async function () {
     host = await ChatHost.start(this)
     await startServe()
-  })
-  afterEach(() => chat?.page.close())
-  after(async () => {
-    await host?.stop()
-    await application?.bye()
-    await serve?.stop()
   })
 
   const open = async (tool = 'look', options: OpenOptions = {}) => {
@@ -103,8 +100,7 @@ describe('the live view in a chat', function () {
     await application.bye()
     await chat.app.getByText('This is its last scene').waitFor()
     await chat.app.getByText('Not live', { exact: true }).waitFor()
-    await serve.stop()
-    await startServe()
+    await connectApplication()
   })
 
   it('shows the notes when list_notes has opened it, and writes none', async () => {

@@ -47,8 +47,6 @@ describe('the live page beside Blender', function () {
   })
   after(async () => {
     const left = await blender?.quit()
-    await browser?.close()
-    await serve?.stop()
     await addon?.remove()
     if (blender !== undefined) expect(left, blender.run.output()).to.equal(0)
   })

@@ -1,10 +1,10 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import type { Browser, Frame, FrameLocator, Page } from 'playwright-core'
+import { atEnd } from '../helpers/cleanup.ts'
 import { startBrowser } from '../helpers/browser.ts'
+import { listening } from '../helpers/listening.ts'
 
 /** What the scripts of the chat are told. */
 export interface OpenSettings {
@@ -49,18 +49,15 @@ export class ChatHost {
   /** What both pages were asked for. */
   readonly requested: readonly string[]
   readonly #browser: Browser
-  readonly #stops: (() => unknown)[]
 
   private constructor(
     origins: [host: string, sandbox: string],
     requested: readonly string[],
     browser: Browser,
-    stops: (() => unknown)[],
   ) {
     ;[this.origin, this.sandboxOrigin] = origins
     this.requested = requested
     this.#browser = browser
-    this.#stops = stops
   }
 
   /** Skips the suite where no browser is installed. */
@@ -71,9 +68,7 @@ export class ChatHost {
       servePage('host', requested),
       servePage('sandbox', requested),
     ])
-    const origins: [string, string] = [host.origin, sandbox.origin]
-    const stops = [() => browser.close(), host.stop, sandbox.stop]
-    return new ChatHost(origins, requested, browser, stops)
+    return new ChatHost([host, sandbox], requested, browser)
   }
 
   /** A model calls the tool; the chat opens the app that the tool names. */
@@ -83,6 +78,7 @@ export class ChatHost {
     { context = {}, width = 700, hasPolicy = true, hasClock = false }: OpenOptions = {},
   ): Promise<Chat> {
     const page = await this.#browser.newPage({ viewport: { width, height: 800 } })
+    atEnd(() => page.close())
     const calls: string[] = []
     page.on('request', request => {
       const { method, params } = (request.postDataJSON() ?? {}) as Record<string, any>
@@ -98,10 +94,6 @@ export class ChatHost {
     const app = page.frameLocator('iframe').frameLocator('iframe')
     const frame = page.frames().at(-1)!
     return { page, app, frame, opened, calls, run }
-  }
-
-  async stop(): Promise<void> {
-    for (const stop of this.#stops) await stop()
   }
 }
 
@@ -125,12 +117,7 @@ async function servePage(name: 'host' | 'sandbox', requested: string[]) {
       res.setHeader('Content-Security-Policy', policyOf(JSON.parse(csp)))
     res.setHeader('Content-Type', 'text/html').end(documentText)
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const { port } = server.address() as AddressInfo
-  const stop = () => {
-    server.close().closeAllConnections()
-  }
-  return { origin: `http://127.0.0.1:${port}`, stop }
+  return `http://127.0.0.1:${await listening(server)}`
 }
 
 const style = 'body { margin: 0 } iframe { border: 0; width: 100%; height: 100%; display: block }'

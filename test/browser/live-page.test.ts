@@ -41,10 +41,6 @@ describe('the live page', function () {
     serve = await startServeProcess()
     visit = await newVisit(browser)
   })
-  after(async () => {
-    await browser?.close()
-    await serve?.stop()
-  })
 
   const connect = async (name: string, version: string) => {
     const client = new Client({ name, version })
@@ -79,7 +75,7 @@ describe('the live page', function () {
 
   it('says who has left with its scene, and since when', async () => {
     const left = await startServeProcess()
-    const { page, context, open } = await newVisit(browser)
+    const { page, open } = await newVisit(browser)
     const app = await LinkClient.connect(left, { document: { name: 'a.blend' } })
     await app.done({ type: 'scene.set', scene: sceneOf(0) })
     // The clock of the browser is an hour off.
@@ -94,8 +90,6 @@ describe('the live page', function () {
     await page.getByRole('heading', { name: 'No application is connected' }).waitFor()
     await page.getByText(/^Blender left (just now|\d+ s ago)\. No scene is shared\./).waitFor()
     expect(await page.getByText('Write the add-on').count()).to.equal(0)
-    await context.close()
-    await left.stop()
   })
 
   it('says what the AI can see, and what changes, in words', async () => {
@@ -227,7 +221,7 @@ describe('the live page', function () {
   })
 
   it('reads such a scene again after it could not be read', async () => {
-    const { page, context, open } = await newVisit(browser)
+    const { page, open } = await newVisit(browser)
     await serve.post('scene', { objects: ['Cube', null] })
     let isLost = true
     await page.route('**/mcp', async route => {
@@ -240,12 +234,11 @@ describe('the live page', function () {
     isLost = false
     await outline.getByRole('button', { name: 'objects array: 2 items' }).waitFor()
     expect(await outline.getByText('the server cannot be reached').count()).to.equal(0)
-    await context.close()
   })
 
   it('copies commands, also over plain HTTP under a name', async () => {
     const named = await startServeProcess({ flags: ['--allowed-host', 'studio.test'] })
-    const { page, context } = await newVisit(browser)
+    const { page } = await newVisit(browser)
     await page.goto(`http://studio.test:${named.port}/`)
     expect(await page.evaluate('isSecureContext')).to.equal(false)
     await page.getByRole('button', { name: 'Copy: Command that writes the add-on' }).click()
@@ -258,14 +251,12 @@ describe('the live page', function () {
     await page.getByLabel('New note').fill('By a name')
     await page.getByRole('button', { name: 'Make a note' }).click()
     await page.locator('.said', { hasText: 'By a name' }).waitFor()
-    await context.close()
-    await named.stop()
   })
 
   it('lists the instances of a gateway with what is known of them, and links to their pages', async () => {
     const gateway = startGatewayProcess({ port: 0, registryDir: serve.registryDir })
     const { url } = await gateway.line('listening')
-    const { page, context, open } = await newVisit(browser)
+    const { page, open } = await newVisit(browser)
     await open(new URL('/', url).href)
     const card = page.locator('.card')
     await card.getByText('a scene posted by a program').waitFor()
@@ -278,8 +269,6 @@ describe('the live page', function () {
     await card.getByRole('link', { name: 'Open its page' }).click()
     await sees(page)
     expect(new URL(page.url()).port).to.equal(String(serve.port))
-    await context.close()
-    await gateway.stop()
   })
 
   for (const [colorScheme, width] of [
@@ -301,15 +290,12 @@ describe('the live page', function () {
         expect(await looking.page.evaluate(isWide), `${screen} scrolls sideways`).to.equal(false)
       }
       expect(looking.complaints).to.deep.equal([])
-      await looking.context.close()
     })
   }
 
   it('can be used by everybody while there is nothing to show', async () => {
     const empty = await startServeProcess()
-    const { page, context, open } = await newVisit(browser, {
-      viewport: { width: 360, height: 740 },
-    })
+    const { page, open } = await newVisit(browser, { viewport: { width: 360, height: 740 } })
     for (const [screen, title] of [
       ['now', 'No application is connected'],
       ['scene', 'No application is connected'],
@@ -320,8 +306,6 @@ describe('the live page', function () {
       await page.getByRole('heading', { name: title }).waitFor()
       expect(await accessFaults(page), screen).to.deep.equal([])
     }
-    await context.close()
-    await empty.stop()
   })
 
   it('is at most 50 KB, compressed', async () => {
@@ -333,11 +317,10 @@ describe('the live page', function () {
       bytes += gzipSync(Buffer.from(await (await fetch(address)).arrayBuffer())).length
     }
     expect(bytes).to.be.above(10_000).and.below(50_000)
-    await looking.context.close()
   })
 
   it('shows no screen before it knows which ones the server has', async () => {
-    const { page, context } = await newVisit(browser)
+    const { page } = await newVisit(browser)
     const held = Promise.withResolvers<void>()
     await page.route('**/mcp', async route => {
       if (route.request().postData()?.includes('resources/templates/list') === true) {
@@ -350,7 +333,6 @@ describe('the live page', function () {
     expect(await page.getByRole('navigation').getByRole('link').count()).to.equal(0)
     held.resolve()
     await sees(page)
-    await context.close()
   })
 
   it('stays of use with 100,000 objects, in chains and with hostile names', async () => {
@@ -362,7 +344,7 @@ describe('the live page', function () {
       ...(at > 0 && at < 15_000 && { parent: `O${at - 1}` }),
     }))
     await serve.post('scene', { ...sceneOf(0), objects })
-    const { page, context, open, complaints } = await newVisit(browser)
+    const { page, open, complaints } = await newVisit(browser)
     await open(`${serve.base}/#/scene`)
     await page.getByPlaceholder('Search 100000 objects').waitFor()
     const tree = page.getByRole('tree')
@@ -378,7 +360,6 @@ describe('the live page', function () {
     await page.getByRole('treeitem', { name: 'Object 54321' }).click()
     await page.getByRole('heading', { name: 'Object 54321' }).waitFor()
     expect(complaints).to.deep.equal([])
-    await context.close()
   })
 
   it('says when the connection is lost, and shows the present once it is back', async () => {

@@ -1,19 +1,17 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import type { Browser } from 'playwright-core'
 import { newTab, newVisit, startBrowser, type Visit } from '../helpers/browser.ts'
 import { PageBrowser } from '../helpers/page.ts'
 import { ask } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { callStateless } from '../helpers/stateless.ts'
+import { listening } from '../helpers/listening.ts'
 
 describe('the live page beside pages of others', function () {
   this.timeout(60_000)
   let browser: Browser
   let serve: ServeProcess
-  let foreign: Server
   let visit: Visit
   let tab: Visit
   let origin: string
@@ -24,22 +22,16 @@ describe('the live page beside pages of others', function () {
     serve = await startServeProcess()
     await serve.post('scene', { objects: ['Cube'] })
     // Another program on this machine, whose pages count as those of the same site.
-    foreign = createServer((req, res) => {
+    const foreign = createServer((req, res) => {
       cookies.push(req.headers.cookie ?? '')
       res.writeHead(200, { 'Content-Type': 'text/html' }).end('<title>foreign</title>')
     })
-    await once(foreign.listen(0, '127.0.0.1'), 'listening')
-    origin = `http://127.0.0.1:${(foreign.address() as AddressInfo).port}`
+    origin = `http://127.0.0.1:${await listening(foreign)}`
     visit = await newVisit(browser)
     const { json } = await serve.post('page-login', {})
     await visit.open(json.url)
     tab = await newTab(visit)
     await tab.page.goto(`${origin}/`)
-  })
-  after(async () => {
-    await browser?.close()
-    foreign?.close()
-    await serve?.stop()
   })
 
   const isUnharmed = async () => {
@@ -113,6 +105,5 @@ describe('the live page beside pages of others', function () {
     ].map(([path, init]) => fetch('${serve.base}' + path, init).then(({ type, status }) =>
       type + status, () => 'failed')))`)
     expect(tried).to.deep.equal(['failed', 'failed', 'failed'])
-    await other.context.close()
   })
 })

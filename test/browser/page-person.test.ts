@@ -26,10 +26,6 @@ describe('the live page in the hands of a person', function () {
     visit = await newVisit(browser)
     page = visit.page
   })
-  after(async () => {
-    await browser?.close()
-    await serve?.stop()
-  })
 
   const go = (screen: string) => page.getByRole('link', { name: screen }).click()
   const link = async () => String((await serve.post('page-login', {})).json.url)
@@ -59,7 +55,6 @@ describe('the live page in the hands of a person', function () {
     await other.page.getByText('The link does not work').waitFor()
     await other.page.getByRole('link', { name: 'Notes' }).click()
     await other.page.getByText('To make notes, log in').waitFor()
-    await other.context.close()
   })
 
   it('keeps what was typed while another screen is shown, until it is sent', async () => {
@@ -170,7 +165,6 @@ describe('the live page in the hands of a person', function () {
     await other.page.reload()
     await other.page.getByText('To add files for your AI, log in').waitFor()
     await other.page.getByText('Live', { exact: true }).waitFor()
-    await leaving.context.close()
   })
 
   it('shows no note of the last document after another one is opened', async () => {
@@ -184,7 +178,7 @@ describe('the live page in the hands of a person', function () {
   })
 
   it('says that the picture of a note is missing, and why', async () => {
-    const { page, context, open } = await newVisit(browser)
+    const { page, open } = await newVisit(browser)
     await page.route('**/mcp', async route => {
       if (!/"uri":"notes:\/\/[\da-f]{8}"/.test(route.request().postData() ?? '')) {
         return route.continue()
@@ -199,11 +193,10 @@ describe('the live page in the hands of a person', function () {
     await serve.post('notes', { text: 'Without its picture' })
     await open(`${serve.base}/#/notes`)
     await page.getByText(/^The picture is missing: /).waitFor()
-    await context.close()
   })
 
   it('says that the login has ended, and keeps what was typed', async () => {
-    const { page, context, open } = await newVisit(browser)
+    const { page, open } = await newVisit(browser)
     let own = await startServeProcess()
     await open((await own.post('page-login', {})).json.url)
     await page.getByRole('link', { name: 'Notes' }).click()
@@ -221,15 +214,13 @@ describe('the live page in the hands of a person', function () {
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.getByText('To make notes, log in').waitFor()
     expect(await page.getByText('Your login has ended').count()).to.equal(0)
-    await context.close()
-    await own.stop()
   })
 
   it('asks for a login where the server asks for a key', async () => {
     const key = 'a-key-of-24-characters-or-more'
     const keyed = await startServeProcess({ env: { SERVICE_MCP_API_KEY: key } })
     await keyed.post('scene', sceneOf(0))
-    const { page, context } = await newVisit(browser)
+    const { page } = await newVisit(browser)
     await page.goto(`${keyed.base}/`)
     await page.getByRole('heading', { name: 'This server asks for a login' }).waitFor()
     expect(await accessFaults(page)).to.deep.equal([])
@@ -246,7 +237,5 @@ describe('the live page in the hands of a person', function () {
     await page.getByText('To make notes, log in').waitFor()
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.getByRole('heading', { name: 'This server asks for a login' }).waitFor()
-    await context.close()
-    await keyed.stop()
   })
 })

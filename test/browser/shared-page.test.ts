@@ -1,15 +1,14 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { startBrowser } from '../helpers/browser.ts'
+import { newVisit, startBrowser } from '../helpers/browser.ts'
 import { RawSession, toolCall } from '../helpers/mcp.ts'
 import { root } from '../helpers/program.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
+import { listening } from '../helpers/listening.ts'
 
 // Of the browser, whose types are not those of the tests.
 declare const createImageBitmap: any
@@ -35,40 +34,33 @@ async function serveFolder(html: () => Promise<string>) {
       () => res.writeHead(404).end(),
     )
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return { server, origin: `http://localhost:${(server.address() as AddressInfo).port}` }
+  return `http://localhost:${await listening(server)}`
 }
 
 describe('a web page that shares its three.js scene', function () {
   this.timeout(60_000)
   let browser: Browser
-  let folder: Awaited<ReturnType<typeof serveFolder>>
+  let origin: string
   let serve: ServeProcess
   let session: RawSession
 
   before(async function () {
     browser = await startBrowser(this, software)
-    folder = await serveFolder(() => readPage(serve.hostUrl))
-    const flags = ['--app-origin', folder.origin, '--capture', 'host']
+    origin = await serveFolder(() => readPage(serve.hostUrl))
+    const flags = ['--app-origin', origin, '--capture', 'host']
     serve = await startServeProcess({ flags })
     session = await RawSession.open(serve.url)
   })
-  after(async () => {
-    await browser?.close()
-    folder?.server.close()
-    await serve?.stop()
-  })
 
   /** Opens the page; each time that it asks, it is given the next token. */
-  async function open(tokens: (string | undefined)[], address = folder.origin): Promise<Page> {
-    const page = await (await browser.newContext()).newPage()
+  async function open(tokens: (string | undefined)[], address = origin): Promise<Page> {
+    const { page } = await newVisit(browser)
     page.on('dialog', dialog => void dialog.accept(tokens.shift() ?? ''))
     await page.goto(address)
     return page
   }
   const says = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor()
-  const token = () => serve.pageTokens.get(folder.origin)
+  const token = () => serve.pageTokens.get(origin)
   const objects = async () => (await session.readJson('scene://current')).objects
 
   it('is read by clients, who are told of a change and look at its canvas', async () => {
@@ -101,7 +93,6 @@ describe('a web page that shares its three.js scene', function () {
       Math.max(...steelBlue.map((value, at) => Math.abs(value - (colour[at] ?? 0))))
     expect(distance(seen.corner), String(seen.corner)).to.be.lessThan(6)
     expect(distance(seen.cube), String(seen.cube)).to.be.greaterThan(30)
-    await page.context().close()
   })
 
   it('has the pictures of a note and of its proof, and looks from where an agent says', async () => {
@@ -126,13 +117,11 @@ describe('a web page that shares its three.js scene', function () {
     }
     const unknown = (await session.call('tools/call', toolCall('look', { of: ['x'] }))).result
     expect(unknown.content[0].text).to.contain('no object x')
-    await page.context().close()
   })
 
   it('asks again for a token that is wrong', async () => {
     const page = await open(['wrong', '', token()])
     await says(page, 'connected')
-    await page.context().close()
   })
 
   it('cannot use its token for notes, audit records and /mcp', async () => {
@@ -156,14 +145,11 @@ describe('a web page that shares its three.js scene', function () {
       expect(await ask(`${serve.hostUrl}/v1/${path}`), path).to.equal(403)
     }
     expect(await ask(serve.url)).to.equal('refused by the browser')
-    await page.context().close()
   })
 
   it('is refused from an origin that was not named', async () => {
     const other = await serveFolder(() => readPage(serve.hostUrl))
-    const page = await open([token()], other.origin)
+    const page = await open([token()], other)
     await says(page, /^waiting: no server opens the link at .*, or it has no --app-origin http:/)
-    await page.context().close()
-    other.server.close()
   })
 })

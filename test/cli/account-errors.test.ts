@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { expectEnd } from '../helpers/in-process.ts'
 import {
   type AccountHome,
   type LiteralAccounts,
@@ -92,11 +93,6 @@ describe('errors of the account commands', () => {
     home = createAccountHome(registry.url)
   })
 
-  after(async () => {
-    await registry.close()
-    home.remove()
-  })
-
   for (const { args, code, says, ...options } of cases) {
     const name = [...Object.keys(options.env ?? {}), ...args].join(' ').replaceAll(secret, 'SECRET')
     it(`end with ${code} for ${name}, saying "${says}" as text and as JSON`, async () => {
@@ -117,9 +113,7 @@ describe('errors of the account commands', () => {
   it('end with 6 and the time to wait after too many tries, with 1 when the registry fails', async () => {
     const login = ['login', 'bob', '--password', secret]
     registry.refuseNext(429, { 'Retry-After': '7' })
-    const refused = await home.run(login)
-    expect(refused.code).to.equal(6)
-    expect(refused.stderr).to.contain('7 s')
+    expectEnd(await home.run(login), 6, '7 s')
     registry.refuseNext(500)
     expect((await home.run(login)).code).to.equal(1)
   })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { statSync } from 'node:fs'
+import { expectEnd } from '../helpers/in-process.ts'
 import {
   type AccountHome,
   type LiteralAccounts,
@@ -29,11 +30,6 @@ describe('service-cli against a registry that answers literally as the specifica
       saved_in: home.configPath,
       overridden_by: null,
     })
-  })
-
-  after(async () => {
-    await registry?.close()
-    home?.remove()
   })
 
   it('registers, logs in, and saves the token for its owner alone', () => {
@@ -68,36 +64,33 @@ describe('service-cli against a registry that answers literally as the specifica
 
   it('logs in with --password, warning of SERVICE_TOKEN', async () => {
     const args = ['login', 'alice', '--password', password]
-    const { code, stderr } = await home.run(args, { env: { SERVICE_TOKEN: 'something-else' } })
-    expect(code).to.equal(0)
-    expect(stderr).to.contain('logged in').and.contain('unset SERVICE_TOKEN')
-    const mistaken = await home.run(['login', 'alice', '--password-stdin'], { typed: [] })
-    expect(mistaken.code).to.equal(2)
-    expect(mistaken.stderr).to.contain('stdin is a terminal')
+    expectEnd(
+      await home.run(args, { env: { SERVICE_TOKEN: 'something-else' } }),
+      0,
+      'logged in',
+      'unset SERVICE_TOKEN',
+    )
+    expectEnd(
+      await home.run(['login', 'alice', '--password-stdin'], { typed: [] }),
+      2,
+      'stdin is a terminal',
+    )
   })
 
   it('ends with 4 and the command to run when the login has ended', async () => {
     registry.forgetTokens()
-    const { code, stderr } = await home.run(['whoami'])
-    expect(code).to.equal(4)
-    expect(stderr).to.contain('service-cli login')
+    expectEnd(await home.run(['whoami']), 4, 'service-cli login')
     await home.run(['login', 'alice', '--password-stdin'], { input: password })
   })
 
   it('saves a token from a pipe once the registry knows it', async () => {
     const other = createAccountHome(registry.url)
     const token = registry.secrets.at(-1) ?? ''
-    try {
-      const bad = await other.run(['login', '--token-stdin'], { input: 'nobodys-token\n' })
-      expect(bad.code).to.equal(4)
-      expect(() => other.config()).to.throw('ENOENT')
-      const good = await other.run(['login', '--token-stdin'], { input: `${token}\n` })
-      expect(good.code, good.stderr).to.equal(0)
-      expect((await other.run(['whoami', '-q'])).stdout).to.contain('alice')
-      expect(other.leaks(['nobodys-token', token])).to.deep.equal([])
-    } finally {
-      other.remove()
-    }
+    expectEnd(await other.run(['login', '--token-stdin'], { input: 'nobodys-token\n' }), 4)
+    expect(() => other.config()).to.throw('ENOENT')
+    expectEnd(await other.run(['login', '--token-stdin'], { input: `${token}\n` }), 0)
+    expect((await other.run(['whoami', '-q'])).stdout).to.contain('alice')
+    expect(other.leaks(['nobodys-token', token])).to.deep.equal([])
   })
 
   it('logs out although the registry has no logout, and says so', async () => {

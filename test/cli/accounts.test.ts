@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { expectEnd } from '../helpers/in-process.ts'
 import {
   type AccountHome,
   type Passage,
@@ -19,8 +20,7 @@ describe('service-cli against its own registry', () => {
   let home: AccountHome
   const login = async (at = home, flags: readonly string[] = [], env: NodeJS.ProcessEnv = {}) => {
     const args = ['login', 'alice', '--password-stdin', ...flags]
-    const ended = await at.run(args, { input: password, env })
-    expect(ended.code, ended.stderr).to.equal(0)
+    expectEnd(await at.run(args, { input: password, env }), 0)
   }
   const json = async (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
     JSON.parse((await home.run([...args, '--json'], { env })).stdout)
@@ -31,14 +31,7 @@ describe('service-cli against its own registry', () => {
     passage = await openPassage(registry.url)
     home = createAccountHome(passage.url)
     const words = ['register', 'alice', '--email', 'alice@studio.example', '--password-stdin']
-    const made = await home.run(words, { input: `${password}\n` })
-    expect(made.code, made.stderr).to.equal(0)
-  })
-
-  after(async () => {
-    await passage?.close()
-    await registry?.stop()
-    home?.remove()
+    expectEnd(await home.run(words, { input: `${password}\n` }), 0)
   })
 
   it('shows the login with its team and both expiries', async () => {
@@ -67,23 +60,19 @@ describe('service-cli against its own registry', () => {
     const env = { SERVICE_TOKEN: token }
 
     const pipeline = createAccountHome(passage.url)
-    try {
-      const who = JSON.parse((await pipeline.run(['whoami', '--json'], { env })).stdout)
-      expect(who).to.include({ username: 'alice', source: 'variable', token_name: 'ci' })
-      expect(who.scopes).to.deep.equal(['publish'])
-      expect((await pipeline.run(['publish'], { env })).code).to.equal(3)
-      expect((await pipeline.run(['token', 'create', 'more'], { env })).code).to.equal(3)
-      expect(() => pipeline.config()).to.throw('ENOENT')
+    const who = JSON.parse((await pipeline.run(['whoami', '--json'], { env })).stdout)
+    expect(who).to.include({ username: 'alice', source: 'variable', token_name: 'ci' })
+    expect(who.scopes).to.deep.equal(['publish'])
+    expect((await pipeline.run(['publish'], { env })).code).to.equal(3)
+    expect((await pipeline.run(['token', 'create', 'more'], { env })).code).to.equal(3)
+    expect(() => pipeline.config()).to.throw('ENOENT')
 
-      const { tokens: listed } = await json(['token', 'list'])
-      expect(listed).to.have.length(1)
-      expect(listed[0]).to.include({ name: 'ci' }).and.not.have.property('token')
-      expect((await home.run(['token', 'revoke', 'ci'])).code).to.equal(0)
-      expect((await pipeline.run(['whoami'], { env })).code).to.equal(4)
-      expect(pipeline.leaks([token])).to.deep.equal([])
-    } finally {
-      pipeline.remove()
-    }
+    const { tokens: listed } = await json(['token', 'list'])
+    expect(listed).to.have.length(1)
+    expect(listed[0]).to.include({ name: 'ci' }).and.not.have.property('token')
+    expect((await home.run(['token', 'revoke', 'ci'])).code).to.equal(0)
+    expect((await pipeline.run(['whoami'], { env })).code).to.equal(4)
+    expect(pipeline.leaks([token])).to.deep.equal([])
     expect((await home.run(['token', 'revoke', 'ci'])).code).to.equal(3)
     expect((await home.run(['token', 'list'])).stderr).to.contain('no service tokens')
   })
@@ -92,9 +81,7 @@ describe('service-cli against its own registry', () => {
     for (const _ of [1, 2]) await home.run(['token', 'create', 'render'])
     const { tokens } = await json(['token', 'list'])
     const [one, other] = tokens.map(({ id }: { id: string }) => id)
-    const refused = await home.run(['token', 'revoke', 'render'])
-    expect(refused.code).to.equal(2)
-    expect(refused.stderr).to.contain(one).and.contain(other)
+    expectEnd(await home.run(['token', 'revoke', 'render']), 2, one, other)
     expect((await home.run(['token', 'revoke', one])).stderr).to.contain('is revoked')
     expect((await json(['token', 'list'])).tokens).to.have.length(1)
     expect((await home.run(['token', 'revoke', 'render'])).code).to.equal(0)
@@ -112,51 +99,40 @@ describe('service-cli against its own registry', () => {
     const path = join(home.folder, 'token')
     writeFileSync(path, token, { mode: 0o600 })
     const broken = createAccountHome(passage.url)
-    try {
-      mkdirSync(dirname(broken.configPath), { mode: 0o700 })
-      writeFileSync(broken.configPath, 'not = = TOML', { mode: 0o600 })
-      const ways: [args: readonly string[], env: NodeJS.ProcessEnv][] = [
-        [['whoami'], { SERVICE_TOKEN: token }],
-        [['whoami', '--token', token], {}],
-        [['whoami'], { SERVICE_TOKEN_FILE: path }],
-      ]
-      for (const [args, env] of ways) {
-        const { code, stdout, stderr } = await broken.run(args, { env })
-        expect([code, stdout], stderr).to.deep.equal([0, (await home.run(args, { env })).stdout])
-        expect(stderr).to.contain(`${broken.configPath}:1:`).and.contain('not used')
-        for (const HOME of ['', 'relative']) {
-          const homeless = { ...env, HOME, XDG_CONFIG_HOME: '' }
-          const ended = await broken.run(args, { env: homeless })
-          expect([ended.code, ended.stdout, ended.stderr]).to.deep.equal([0, stdout, ''])
-        }
+    mkdirSync(dirname(broken.configPath), { mode: 0o700 })
+    writeFileSync(broken.configPath, 'not = = TOML', { mode: 0o600 })
+    const ways: [args: readonly string[], env: NodeJS.ProcessEnv][] = [
+      [['whoami'], { SERVICE_TOKEN: token }],
+      [['whoami', '--token', token], {}],
+      [['whoami'], { SERVICE_TOKEN_FILE: path }],
+    ]
+    for (const [args, env] of ways) {
+      const { code, stdout, stderr } = await broken.run(args, { env })
+      expect([code, stdout], stderr).to.deep.equal([0, (await home.run(args, { env })).stdout])
+      expect(stderr).to.contain(`${broken.configPath}:1:`).and.contain('not used')
+      for (const HOME of ['', 'relative']) {
+        const homeless = { ...env, HOME, XDG_CONFIG_HOME: '' }
+        const ended = await broken.run(args, { env: homeless })
+        expect([ended.code, ended.stdout, ended.stderr]).to.deep.equal([0, stdout, ''])
       }
-      rmSync(broken.configPath)
-      mkdirSync(broken.configPath)
-      const unreadable = await broken.run(['whoami'], { env: { SERVICE_TOKEN: token } })
-      expect(unreadable.code, unreadable.stderr).to.equal(0)
-      expect((await broken.run(['whoami'])).code).to.equal(2)
-      expect((await broken.run(['logout'], { env: { SERVICE_TOKEN: token } })).code).to.equal(2)
-    } finally {
-      broken.remove()
     }
+    rmSync(broken.configPath)
+    mkdirSync(broken.configPath)
+    expectEnd(await broken.run(['whoami'], { env: { SERVICE_TOKEN: token } }), 0)
+    expect((await broken.run(['whoami'])).code).to.equal(2)
+    expect((await broken.run(['logout'], { env: { SERVICE_TOKEN: token } })).code).to.equal(2)
   })
 
   it('forgets the login when the registry cannot be reached, but for --all', async () => {
     const away = createAccountHome('http://127.0.0.1:1')
-    try {
-      const text = home.config().replaceAll(passage.url, 'http://127.0.0.1:1')
-      mkdirSync(dirname(away.configPath), { mode: 0o700 })
-      writeFileSync(away.configPath, text, { mode: 0o600 })
-      expect((await away.run(['whoami'])).code).to.equal(5)
-      expect((await away.run(['logout', '--all'])).code).to.equal(5)
-      expect(away.config()).to.contain('access_token = ')
-      const gone = await away.run(['logout'])
-      expect(gone.code).to.equal(0)
-      expect(gone.stderr).to.contain('warning: the token may work')
-      expect((await away.run(['whoami'])).code).to.equal(4)
-    } finally {
-      away.remove()
-    }
+    const text = home.config().replaceAll(passage.url, 'http://127.0.0.1:1')
+    mkdirSync(dirname(away.configPath), { mode: 0o700 })
+    writeFileSync(away.configPath, text, { mode: 0o600 })
+    expect((await away.run(['whoami'])).code).to.equal(5)
+    expect((await away.run(['logout', '--all'])).code).to.equal(5)
+    expect(away.config()).to.contain('access_token = ')
+    expectEnd(await away.run(['logout']), 0, 'warning: the token may work')
+    expect((await away.run(['whoami'])).code).to.equal(4)
   })
 
   it('keeps logins to several registries, and uses the only one that is left', async () => {
@@ -175,8 +151,7 @@ describe('service-cli against its own registry', () => {
     const token = savedAccess()
     const out = await json(['logout'])
     expect(out).to.include({ username: 'alice', revoked: true, all: false })
-    const after = await home.run(['whoami'], { env: { SERVICE_TOKEN: token } })
-    expect(after.code).to.equal(4)
+    expectEnd(await home.run(['whoami'], { env: { SERVICE_TOKEN: token } }), 4)
     expect((await home.run(['whoami'])).code).to.equal(4)
   })
 
@@ -200,36 +175,28 @@ describe('a registry that needs invitations', () => {
     const flags = ['--registration', 'invite']
     const registry = await accountsInProcess({ flags })
     const home = createAccountHome(registry.url)
-    try {
-      const bob = ['register', 'bob', '--email', 'bob@studio.example']
-      const unasked = await home.run([...bob, '--password', password])
-      expect(unasked.code).to.equal(2)
-      expect(unasked.stderr).to.contain('the invitation code is missing')
-      expect(unasked.stderr).to.contain('registry users add')
-      const { code: invite } = await createAccountsOwner(registry.dataDir).ask([
-        'users',
-        'add',
-        'bob',
-      ])
-      const onTerminal = (code: string) =>
-        home.run(bob, {
-          typed: [
-            { await: 'New password:', send: `${password}\r` },
-            { await: 'again:', send: `${password}\r` },
-            { await: 'nvitation code:', send: `${code} \r` },
-          ],
-        })
-      const wrong = await onTerminal('inv_wrong')
-      expect(wrong.code).to.equal(3)
-      expect(wrong.stderr).to.contain('invitation code is unknown')
-      const { code, stderr } = await onTerminal(invite)
-      expect(code, stderr).to.equal(0)
-      expect(stderr).to.contain('registered bob')
-      expect(home.leaks([invite, password])).to.deep.equal([])
-    } finally {
-      await registry.stop()
-      home.remove()
-    }
+    const bob = ['register', 'bob', '--email', 'bob@studio.example']
+    const unasked = await home.run([...bob, '--password', password])
+    expectEnd(unasked, 2, 'the invitation code is missing')
+    expect(unasked.stderr).to.contain('registry users add')
+    const { code: invite } = await createAccountsOwner(registry.dataDir).ask([
+      'users',
+      'add',
+      'bob',
+    ])
+    const onTerminal = (code: string) =>
+      home.run(bob, {
+        typed: [
+          { await: 'New password:', send: `${password}\r` },
+          { await: 'again:', send: `${password}\r` },
+          { await: 'nvitation code:', send: `${code} \r` },
+        ],
+      })
+    expectEnd(await onTerminal('inv_wrong'), 3, 'invitation code is unknown')
+    const { code, stderr } = await onTerminal(invite)
+    expect(code, stderr).to.equal(0)
+    expect(stderr).to.contain('registered bob')
+    expect(home.leaks([invite, password])).to.deep.equal([])
   })
 })
 
@@ -238,32 +205,26 @@ describe('a registry that other machines reach', () => {
     const port = await freePort()
     const reached = ['--public-url', 'https://registry.studio.example', '--registration', 'open']
     const flags = ['--port', String(port), ...reached]
-    const registry = await accountsInProcess({ flags })
+    await accountsInProcess({ flags })
     const home = createAccountHome(`http://127.0.0.1:${port}`)
     const twice = (text: string) => [
       { await: 'New password:', send: `${text}\r` },
       { await: 'again:', send: `${text}\r` },
     ]
-    try {
-      const args = ['register', 'alice', '--email', 'alice@studio.example']
-      const piped = await home.run([...args, '--password-stdin'], { input: 'password123' })
-      expect(piped.code).to.equal(3)
-      const typed = [...twice('password123'), ...twice('12345678'), ...twice(password)]
-      const made = await home.run(args, { typed })
-      expect(made.code, made.stderr).to.equal(0)
-      expect(made.stderr).to.contain('refused').and.contain('registered alice')
-      const changed = await home.run(['password'], {
-        typed: [
-          { await: 'Current password:', send: `${password}\r` },
-          ...twice('password123'),
-          ...twice('another honest phrase'),
-        ],
-      })
-      expect(changed.code, changed.stderr).to.equal(0)
-      expect(home.leaks([password, 'password123'])).to.deep.equal([])
-    } finally {
-      await registry.stop()
-      home.remove()
-    }
+    const args = ['register', 'alice', '--email', 'alice@studio.example']
+    expectEnd(await home.run([...args, '--password-stdin'], { input: 'password123' }), 3)
+    const typed = [...twice('password123'), ...twice('12345678'), ...twice(password)]
+    const made = await home.run(args, { typed })
+    expect(made.code, made.stderr).to.equal(0)
+    expect(made.stderr).to.contain('refused').and.contain('registered alice')
+    const changed = await home.run(['password'], {
+      typed: [
+        { await: 'Current password:', send: `${password}\r` },
+        ...twice('password123'),
+        ...twice('another honest phrase'),
+      ],
+    })
+    expect(changed.code, changed.stderr).to.equal(0)
+    expect(home.leaks([password, 'password123'])).to.deep.equal([])
   })
 })

@@ -2,11 +2,11 @@ import { expect } from 'chai'
 import { unzipSync } from 'fflate'
 import { createHash } from 'node:crypto'
 import { createWriteStream, readFileSync } from 'node:fs'
-import { mkdtemp, readFile, readdir, realpath, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, readdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readBlenderAddon, readPythonClient } from '../../src/commands/adapter/adapter-files.ts'
-import { runCommand } from '../helpers/in-process.ts'
+import { newFolder } from '../helpers/cleanup.ts'
+import { expectEnd, runCommand } from '../helpers/in-process.ts'
 import { root } from '../helpers/program.ts'
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -19,7 +19,7 @@ describe('service-cli adapter', () => {
   const files = () => readdir(folder)
 
   beforeEach(async () => {
-    folder = await realpath(await mkdtemp(join(tmpdir(), 'adapter-')))
+    folder = await realpath(newFolder())
     process.chdir(folder)
   })
   afterEach(async () => {
@@ -63,9 +63,7 @@ describe('service-cli adapter', () => {
     }
     const init = join(clientName, '__init__.py')
     await writeFile(init, 'mine')
-    const refused = await runCommand(['adapter', 'python'])
-    expect(refused.code).to.equal(1)
-    expect(refused.stderr).to.contain('already exists').and.contain('--force')
+    expectEnd(await runCommand(['adapter', 'python']), 1, 'already exists', '--force')
     expect(await readFile(init, 'utf8')).to.equal('mine')
     const forced = await runCommand(['adapter', 'python', '--force', '--json'])
     const line = { event: 'written', folder: join(folder, clientName), files: client.length }
@@ -111,8 +109,10 @@ describe('service-cli adapter', () => {
 
   it('writes no zip to a terminal', async () => {
     const terminal = (name: string) => Object.assign(createWriteStream(name), { isTTY: true })
-    const refused = await runCommand(['adapter', 'blender', '-o', '-'], { stdout: terminal('a') })
-    expect(refused.code).to.equal(2)
-    expect(refused.stderr).to.contain('would fill the terminal')
+    expectEnd(
+      await runCommand(['adapter', 'blender', '-o', '-'], { stdout: terminal('a') }),
+      2,
+      'would fill the terminal',
+    )
   })
 })

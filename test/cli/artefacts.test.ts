@@ -1,16 +1,15 @@
 import { expect } from 'chai'
 import { createHash, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
-import { runCommand } from '../helpers/in-process.ts'
+import { expectEnd, runCommand } from '../helpers/in-process.ts'
 import type { Ended } from '../helpers/program.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
+import { listening } from '../helpers/listening.ts'
 
 const hashOf = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex')
 
@@ -26,12 +25,10 @@ describe('service-cli artefacts', () => {
   before(async () => {
     serve = await serveInProcess()
   })
-  after(() => serve.stop())
   beforeEach(async () => {
-    home = await mkdtemp(join(tmpdir(), 'cli-artefacts-'))
+    home = newFolder()
     await writeFile(path('shot.exr'), bytes)
   })
-  afterEach(() => rm(home, { recursive: true, force: true }))
 
   it('puts a file, lists it, fetches it and removes it', async () => {
     const put = await run('put', path('shot.exr'), '--metadata={"frame":24}', '--json')
@@ -53,8 +50,7 @@ describe('service-cli artefacts', () => {
     expect((await run('list')).stdout).to.match(new RegExp(`${hex.slice(0, 12)} .* by limit$`, 'm'))
     const out = path('out/')
     await mkdir(out)
-    const got = await run('get', hex.slice(0, 10), '--out', out)
-    expect(got.code, got.stderr).to.equal(0)
+    expectEnd(await run('get', hex.slice(0, 10), '--out', out), 0)
     expect((await readFile(path('out/shot.exr'))).equals(bytes)).to.equal(true)
     expect((await run('get', 'shot.exr', '--out', out)).stdout).to.contain('shot-2.exr, 3.0 MB')
     expect((await run('rm', hex.slice(0, 10))).stdout).to.equal(`removed ${uri}\n`)
@@ -70,22 +66,12 @@ describe('service-cli artefacts', () => {
       res.writeHead(200, { 'Content-Length': bytes.length })
       res.write(bytes.subarray(0, 1_000_000), () => res.destroy())
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+    const url = `http://127.0.0.1:${await listening(server)}/mcp`
     const get = () => runCommand(['artefacts', 'get', hex, '--url', url, '--out', path('a.bin')])
-    try {
-      const incomplete = await get()
-      expect(incomplete.code).to.equal(5)
-      expect(incomplete.stderr).to.contain('the download is incomplete: the connection was cut')
-      cut = false
-      const wrong = await get()
-      expect(wrong.code).to.equal(1)
-      expect(wrong.stderr).to.contain(`the received bytes do not match ${hex}`)
-      expect(await readdir(home)).to.deep.equal(['shot.exr'])
-    } finally {
-      server.close()
-    }
+    expectEnd(await get(), 5, 'the download is incomplete: the connection was cut')
+    cut = false
+    expectEnd(await get(), 1, `the received bytes do not match ${hex}`)
+    expect(await readdir(home)).to.deep.equal(['shot.exr'])
   })
 
   it('replaces no file unless it is told to', async () => {

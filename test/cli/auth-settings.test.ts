@@ -1,16 +1,15 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { type AuthFlags, readAuth } from '../../src/commands/auth-flags.ts'
 import type { Reached } from '../../src/server/http/listen-options.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
 import { givenMembers } from '../helpers/fakes.ts'
 
 describe('readAuth', () => {
   let keys: TestKeys
   beforeEach(async () => (keys = await makeKeys()))
-  afterEach(() => keys.remove())
 
   const read = (
     flags: Partial<AuthFlags>,
@@ -98,12 +97,10 @@ describe('readAuth', () => {
   })
 
   it('names whose key would be ignored, and not the key', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'key-'))
-    const file = join(folder, 'key')
+    const file = join(newFolder(), 'key')
     await writeFile(file, 'the-secret', { mode: 0o600 })
     const fromFile = await outcome({ auth: 'none', 'api-key-file': file })
     const fromVariable = await outcome({ auth: 'none' }, { SERVICE_MCP_API_KEY: 'the-secret' })
-    await rm(folder, { recursive: true })
     expect(fromFile).to.equal('usage_invalid: --auth none would ignore the key of --api-key-file')
     expect(fromVariable).to.contain('the key of SERVICE_MCP_API_KEY')
   })

@@ -1,18 +1,15 @@
 import { expect } from 'chai'
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { runCommand } from '../helpers/in-process.ts'
+import { newFolder } from '../helpers/cleanup.ts'
+import { expectEnd, runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 describe('completion', () => {
   let home: string
-  beforeEach(async () => {
-    home = await mkdtemp(join(tmpdir(), 'completion-'))
-  })
-  afterEach(() => rm(home, { recursive: true }))
+  beforeEach(() => (home = newFolder()))
 
   const env = (shell: string) =>
     cleanEnv({ HOME: home, XDG_CACHE_HOME: home, SHELL: `/bin/${shell}` })
@@ -20,8 +17,7 @@ describe('completion', () => {
   it('is written when it is asked for, and completes flags in bash', async function () {
     expect((await runCommand(['--help'], { env: env('bash') })).stdout).to.contain('autocomplete')
     expect(await readdir(home)).to.deep.equal([])
-    const made = await runCommand(['autocomplete', 'bash'], { env: env('bash') })
-    expect(made.code, made.stderr).to.equal(0)
+    expectEnd(await runCommand(['autocomplete', 'bash'], { env: env('bash') }), 0)
     const functions = join(home, 'service-cli', 'autocomplete', 'functions', 'bash')
     const asked = `source ${join(functions, 'service-cli.bash')}
       COMP_WORDS=(service-cli token create --) COMP_CWORD=3
@@ -32,8 +28,10 @@ describe('completion', () => {
   })
 
   it('is refused without a home, not written below the temporary folder', async () => {
-    const { code, stderr } = await runCommand(['autocomplete', 'bash'], { env: { HOME: '' } })
-    expect(code).to.equal(2)
-    expect(stderr).to.contain('HOME "" is not an absolute path')
+    expectEnd(
+      await runCommand(['autocomplete', 'bash'], { env: { HOME: '' } }),
+      2,
+      'HOME "" is not an absolute path',
+    )
   })
 })

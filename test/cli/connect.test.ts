@@ -1,10 +1,10 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type EndpointFlags, findEndpoint } from '../../src/commands/find-endpoint.ts'
 import { silentLogger as log } from '../../src/lib/util/logger.ts'
 import type { ServiceError } from '../../src/lib/util/errors.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
@@ -17,10 +17,9 @@ describe('service-cli connect', () => {
   let count = 0
   beforeEach(async () => {
     count = 0
-    dir = await mkdtemp(join(tmpdir(), 'connect-'))
+    dir = newFolder()
     await mkdir(join(dir, 'instances'), { mode: 0o700 })
   })
-  afterEach(() => rm(dir, { recursive: true, force: true }))
 
   async function instance(more: object = {}): Promise<string> {
     const id = `0000000${count++}-aaaa-4000-8000-000000000000`
@@ -90,6 +89,12 @@ describe('service-cli connect', () => {
     expect(hint).to.contain('doctor')
     await instance()
     expect(await urlOf()).to.equal('http://127.0.0.1:9002/mcp')
+  })
+
+  it('goes to no instance of another machine, which shares the state directory', async () => {
+    const id = await instance({ hostname: 'elsewhere' })
+    expect((await refused())[0]).to.equal(5)
+    expect((await refused(id))[0]).to.equal(5)
   })
 
   const wrong: [word: string, text: string][] = [

@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, utimes, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as tls from 'node:tls'
+import { newFolder } from '../helpers/cleanup.ts'
 import { makePair } from '../helpers/certificate.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
@@ -20,11 +20,10 @@ import { until } from '../helpers/until.ts'
 
 let home: string
 let registryDir: string
-beforeEach(async () => {
-  home = await mkdtemp(join(tmpdir(), 'cli-doctor-'))
+beforeEach(() => {
+  home = newFolder()
   registryDir = join(home, 'registry')
 })
-afterEach(() => rm(home, { recursive: true, force: true }))
 
 const envOf = (extra: NodeJS.ProcessEnv = {}) =>
   cleanEnv({ HOME: home, SERVICE_REGISTRY_DIR: registryDir, ...extra })
@@ -43,7 +42,6 @@ const nameOf = ({ instanceId }: RunningServe) => `instance_${instanceId.slice(0,
 describe('service-cli doctor', () => {
   let serve: RunningServe | undefined
   afterEach(async () => {
-    await serve?.stop()
     serve = undefined
   })
 
@@ -159,6 +157,18 @@ describe('service-cli doctor', () => {
     expect(blender.hint).to.contain('adapter blender').and.not.contain('serve')
   })
 
+  it('says what is not seen in a Wayland session', async () => {
+    const { window_capture: check } = await findings({ WAYLAND_DISPLAY: 'wayland-0' })
+    expect(check.status).to.equal('warn')
+    expect(check.details.join()).to.contain('Wayland').and.contain('Blender add-on')
+  })
+
+  it('fails for a state directory that cannot be used', async () => {
+    await writeFile(join(home, 'file'), '')
+    const { stdout } = await doctor([], { SERVICE_REGISTRY_DIR: join(home, 'file/state') })
+    expect(stdout).to.contain('file/state cannot be used (ENOTDIR)')
+  })
+
   it('fails for a folder that others can enter', async () => {
     await mkdir(registryDir, { mode: 0o755 })
     await chmod(registryDir, 0o755)
@@ -196,7 +206,6 @@ describe('service-cli doctor, of a joined gateway', () => {
   let status: number | null
   /** The status of `/readyz`. */
   let ready: number
-  let serve: RunningServe
   let tokenFile: string
 
   beforeEach(async () => {
@@ -210,11 +219,10 @@ describe('service-cli doctor, of a joined gateway', () => {
     await writeFile(tokenFile, 'svc_a-token-of-the-scope-instance\n', { mode: 0o600 })
     host = `127.0.0.1:${(server.address() as AddressInfo).port}`
     const flags = ['--join', `https://${host}`, '--join-token-file', tokenFile]
-    serve = await serveInProcess({ registryDir, flags })
+    await serveInProcess({ registryDir, flags })
   })
   afterEach(async () => {
     tls.setDefaultCACertificates(trusted)
-    await serve.stop()
     for (const { socket } of gateway.joined) socket.destroy()
     server.closeAllConnections()
     server.close()
@@ -246,6 +254,11 @@ describe('service-cli doctor, of a joined gateway', () => {
     expect(refused.hint).to.contain('service-cli token create')
     const missing = (await byGateway('--join-token-file', join(home, 'none'))).token
     expect(missing.summary).to.contain('no such file')
+    server.closeAllConnections()
+    server.close()
+    const gone = (await byGateway()).address
+    expect(gone.status).to.equal('fail')
+    expect(gone.summary).to.contain('cannot be reached: connection refused')
   })
 
   it('tells one that is not ready from one that is gone', async () => {

@@ -1,12 +1,11 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
+import { listening } from '../helpers/listening.ts'
 
 /** `String`, templates and `Number` throw for it. */
 const hostile = { toString: 0, valueOf: 0 }
@@ -18,16 +17,15 @@ const note = { number: 1, id: '3fa1b2c4', state: 'open', author: 'ada', text: 'H
 
 describe('a command whose server is another program', () => {
   let home: string
-  let server: Server
   let origin: string
   let answer: unknown
   let status: number
   let headers: Record<string, string>
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'cli-foreign-'))
+    home = newFolder()
     await writeFile(join(home, 'file'), 'bytes')
-    server = createServer(async (req, res) => {
+    const server = createServer(async (req, res) => {
       let body = ''
       for await (const chunk of req) body += String(chunk)
       res.writeHead(status, { 'Content-Type': 'application/json', ...headers })
@@ -37,18 +35,11 @@ describe('a command whose server is another program', () => {
       const result = resultOf(method, params)
       return res.end(id === undefined ? '' : JSON.stringify({ jsonrpc: '2.0', id, result }))
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    origin = `http://127.0.0.1:${await listening(server)}`
   })
   beforeEach(() => {
     status = 200
     headers = {}
-  })
-  after(async () => {
-    server.closeAllConnections()
-    server.close()
-    await rm(home, { recursive: true, force: true })
   })
 
   function resultOf(method: string, { uri }: any): unknown {

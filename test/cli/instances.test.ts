@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { writeInstance } from '../helpers/instances.ts'
 import { runCommand } from '../helpers/in-process.ts'
@@ -13,8 +13,7 @@ describe('service-cli instances', () => {
   let registryDir: string
   const folder = () => `--registry-dir=${registryDir}`
 
-  beforeEach(async () => (registryDir = await mkdtemp(join(tmpdir(), 'cli-instances-'))))
-  afterEach(() => rm(registryDir, { recursive: true, force: true }))
+  beforeEach(() => (registryDir = newFolder()))
 
   it('says what to do where nothing runs, and ends with 0', async () => {
     const { code, stdout, stderr } = await runCommand(['instances', folder()])
@@ -28,32 +27,28 @@ describe('service-cli instances', () => {
   it('shows a running serve, when its scene was posted, and warns of a broken record', async () => {
     const serve = await serveInProcess({ registryDir, flags: ['--dcc-type=maya'] })
     const list = async () => (await runCommand(['instances', folder()])).stdout
-    try {
-      const file = join(registryDir, 'instances', '11111111-2222-4333-8444-555555555555.json')
-      await writeFile(file, 'no record', { mode: 0o600 })
-      const { code, stdout, stderr } = await runCommand(['instances', folder()])
-      expect(code).to.equal(0)
-      expect(stdout).to.contain(serve.instanceId.slice(0, 8)).and.contain(serve.url)
-      expect(stdout).to.match(/ maya .* available +- +http/)
-      expect(stderr).to.contain('11111111')
-      await serve.post('scene', { frame: 1 })
-      await until(
-        async () => / available +set (?:now|\d+ s ago) +http/.test(await list()),
-        'the time',
-      )
-      const { instances } = JSON.parse((await runCommand(['instances', '--json', folder()])).stdout)
-      expect(instances[0].scene).to.equal(null)
-      expect(Date.parse(instances[0].scene_set_at)).to.be.closeTo(Date.now(), 60_000)
-      const application = await LinkClient.connect(serve)
-      await application.done({ type: 'scene.set', scene: { frame: 2 } })
-      await until(async () => / available +- +http/.test(await list()), 'no time')
-      await application.bye()
-      await serve.post('scene', null)
-      await serve.post('scene', { frame: 3 })
-      await until(async () => / disconnected +set /.test(await list()), 'the next time')
-    } finally {
-      await serve.stop()
-    }
+    const file = join(registryDir, 'instances', '11111111-2222-4333-8444-555555555555.json')
+    await writeFile(file, 'no record', { mode: 0o600 })
+    const { code, stdout, stderr } = await runCommand(['instances', folder()])
+    expect(code).to.equal(0)
+    expect(stdout).to.contain(serve.instanceId.slice(0, 8)).and.contain(serve.url)
+    expect(stdout).to.match(/ maya .* available +- +http/)
+    expect(stderr).to.contain('11111111')
+    await serve.post('scene', { frame: 1 })
+    await until(
+      async () => / available +set (?:now|\d+ s ago) +http/.test(await list()),
+      'the time',
+    )
+    const { instances } = JSON.parse((await runCommand(['instances', '--json', folder()])).stdout)
+    expect(instances[0].scene).to.equal(null)
+    expect(Date.parse(instances[0].scene_set_at)).to.be.closeTo(Date.now(), 60_000)
+    const application = await LinkClient.connect(serve)
+    await application.done({ type: 'scene.set', scene: { frame: 2 } })
+    await until(async () => / available +- +http/.test(await list()), 'no time')
+    await application.bye()
+    await serve.post('scene', null)
+    await serve.post('scene', { frame: 3 })
+    await until(async () => / disconnected +set /.test(await list()), 'the next time')
   })
 
   it('prints what changes until a signal', async () => {

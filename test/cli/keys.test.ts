@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { keyDigest, readClientKeys } from '../../src/lib/auth/client-keys.ts'
+import { keyDigest, readClientKeys, updateClientKeys } from '../../src/lib/auth/client-keys.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 import { type CommandOptions, runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
@@ -10,11 +10,10 @@ import { cleanEnv } from '../helpers/program.ts'
 describe('service-cli keys', () => {
   let folder: string
   let path: string
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'keys-'))
+  beforeEach(() => {
+    folder = newFolder()
     path = join(folder, '.config/service-cli/client-keys.json')
   })
-  afterEach(() => rm(folder, { recursive: true, force: true }))
 
   const run = (words: string[], options: CommandOptions = {}) =>
     runCommand(['keys', ...words], { env: cleanEnv({ HOME: folder }), ...options })
@@ -53,20 +52,15 @@ describe('service-cli keys', () => {
   it('names the running servers that need the first key, and no others', async () => {
     const serve = await serveInProcess({ registryDir: folder, flags: ['--name', 'Shot 042'] })
     const gateway = gatewayInProcess({ port: 0, registryDir: folder })
-    try {
-      const { url } = await gateway.line('listening')
-      const env = cleanEnv({ HOME: folder, SERVICE_REGISTRY_DIR: folder })
-      const { stderr } = await run(['create', 'anna'], { env })
-      expect(stderr).to.contain(`Shot 042: ${serve.url}`).and.contain(`gateway: ${url}`)
-      expect((await run(['create', 'ben'], { env })).stderr).not.to.contain(serve.url)
-      const named = await run(['create', 'cleo', '--keys-file', join(folder, 'own/keys.json')], {
-        env,
-      })
-      expect(named.stderr).to.contain('servers with this --keys-file').and.not.contain(serve.url)
-    } finally {
-      await gateway.stop()
-      await serve.stop()
-    }
+    const { url } = await gateway.line('listening')
+    const env = cleanEnv({ HOME: folder, SERVICE_REGISTRY_DIR: folder })
+    const { stderr } = await run(['create', 'anna'], { env })
+    expect(stderr).to.contain(`Shot 042: ${serve.url}`).and.contain(`gateway: ${url}`)
+    expect((await run(['create', 'ben'], { env })).stderr).not.to.contain(serve.url)
+    const named = await run(['create', 'cleo', '--keys-file', join(folder, 'own/keys.json')], {
+      env,
+    })
+    expect(named.stderr).to.contain('servers with this --keys-file').and.not.contain(serve.url)
   })
 
   it('gives a key an end where one is given', async () => {
@@ -119,6 +113,22 @@ describe('service-cli keys', () => {
     expect((await keys('list')).stderr).to.contain('none is needed')
     await keys('create', 'ben')
     expect(await readClientKeys(path)).not.to.have.property('open')
+  })
+
+  it('loses no key of many that are made at the same time', async () => {
+    const names = Array.from({ length: 8 }, (_, at) => `key-${at}`)
+    const entryOf = (name: string) => ({
+      name,
+      sha256: keyDigest(name),
+      scope: 'read' as const,
+      created_at: '2026-01-01T00:00:00.000Z',
+    })
+    await mkdir(join(folder, '.config/service-cli'), { recursive: true, mode: 0o700 })
+    const add = (name: string) =>
+      updateClientKeys(path, now => ({ keys: [...now.keys, entryOf(name)] }))
+    await Promise.all(names.map(add))
+    const kept = (await readClientKeys(path))?.keys ?? []
+    expect(kept.map(({ name }) => name).toSorted()).to.deep.equal(names)
   })
 
   const key = `{"name":"a","sha256":"${'0'.repeat(64)}","scope":"read","created_at":"2026-01-01T00:00:00Z"`

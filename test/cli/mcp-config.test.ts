@@ -6,14 +6,13 @@ import {
   mkdtemp,
   readdir,
   readFile,
-  rm,
   stat,
   symlink,
   writeFile,
 } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { clients } from '../../src/lib/mcp/settings/clients.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { cleanEnv, root } from '../helpers/program.ts'
@@ -30,7 +29,7 @@ describe('mcp-config', () => {
   let server: RunningServe
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'mcp-config-'))
+    folder = newFolder()
     registryDir = join(folder, 'registry')
     empty = join(folder, 'empty')
     for (const path of [registryDir, empty]) await mkdir(path, { mode: 0o700 })
@@ -38,10 +37,6 @@ describe('mcp-config', () => {
   })
   beforeEach(async () => {
     home = await mkdtemp(join(folder, 'home-'))
-  })
-  after(async () => {
-    await server?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const run = async (args: string[], env: NodeJS.ProcessEnv = {}) => {
@@ -79,16 +74,12 @@ describe('mcp-config', () => {
     const apiKey = 'an-api-key-of-thirty-two-characters'
     const env = { SERVICE_MCP_API_KEY: apiKey }
     const keyed = await serveInProcess({ env })
-    try {
-      const { out, err } = await mcpConfig(`codex --url ${keyed.url}`, env)
-      expect(out).to.include('bearer_token_env_var = "SERVICE_MCP_API_KEY"')
-      expect(out + err).not.to.include(apiKey)
-      const audit = ['resources', 'read', 'audit://recent', '--url', keyed.url]
-      const { stdout } = await runCommand(audit, { env: cleanEnv({ HOME: home, ...env }) })
-      expect(JSON.parse(stdout).entries).to.deep.equal([])
-    } finally {
-      await keyed.stop()
-    }
+    const { out, err } = await mcpConfig(`codex --url ${keyed.url}`, env)
+    expect(out).to.include('bearer_token_env_var = "SERVICE_MCP_API_KEY"')
+    expect(out + err).not.to.include(apiKey)
+    const audit = ['resources', 'read', 'audit://recent', '--url', keyed.url]
+    const { stdout } = await runCommand(audit, { env: cleanEnv({ HOME: home, ...env }) })
+    expect(JSON.parse(stdout).entries).to.deep.equal([])
     expect((await mcpConfig('codex')).out).not.to.include('bearer_token')
   })
 
@@ -105,18 +96,15 @@ describe('mcp-config', () => {
 
   it('chooses among several servers by kind or id, and lists them otherwise', async () => {
     const maya = await serveInProcess({ registryDir, flags: ['--dcc-type=maya'] })
-    try {
-      const several = await mcpConfig('cursor')
-      expect(several.code).to.equal(2)
-      expect(several.err).to.include('2 instances are running').and.include('--gateway')
-      const servers = async (line: string) => JSON.parse((await mcpConfig(line)).out).mcpServers
-      expect(await servers('cursor --dcc-type maya')).to.deep.equal({ maya: { url: maya.url } })
-      const byId = await servers(`cursor --instance ${maya.instanceId.slice(0, 8)}`)
-      expect(byId).to.deep.equal({ maya: { url: maya.url } })
-      expect((await servers(`cursor --url ${server.url}`))['service-cli'].url).to.equal(server.url)
-    } finally {
-      await maya.stop()
-    }
+    const several = await mcpConfig('cursor')
+    expect(several.code).to.equal(2)
+    expect(several.err).to.include('2 instances are running').and.include('--gateway')
+    const servers = async (line: string) => JSON.parse((await mcpConfig(line)).out).mcpServers
+    expect(await servers('cursor --dcc-type maya')).to.deep.equal({ maya: { url: maya.url } })
+    const byId = await servers(`cursor --instance ${maya.instanceId.slice(0, 8)}`)
+    expect(byId).to.deep.equal({ maya: { url: maya.url } })
+    expect((await servers(`cursor --url ${server.url}`))['service-cli'].url).to.equal(server.url)
+    await maya.stop()
     const { code, err } = await mcpConfig('cursor --dcc-type maya')
     expect(code).to.equal(5)
     expect(err).to.include('found no running instance "maya"')

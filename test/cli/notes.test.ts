@@ -1,11 +1,12 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { userName } from '../../src/lib/util/posix.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
+import { LinkClient } from '../helpers/link.ts'
+import { RawSession, toolCall } from '../helpers/mcp.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 
 describe('service-cli notes and checkpoint', () => {
@@ -16,17 +17,13 @@ describe('service-cli notes and checkpoint', () => {
   const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data'), SERVICE_REGISTRY_DIR: home })
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'cli-notes-'))
+    home = newFolder()
     serve = await serveInProcess({ env: env(), registryDir: home })
   })
   /** Notes are of a document: each test has one of its own. */
   beforeEach(async () => {
     document = { path: `/shots/new-${shots++}.blend` }
     await serve.post('app', { document })
-  })
-  after(async () => {
-    await serve.stop()
-    await rm(home, { recursive: true, force: true })
   })
 
   const run = (...words: string[]) =>
@@ -70,6 +67,24 @@ describe('service-cli notes and checkpoint', () => {
     const unlisted = await notes('add', 'Too bright', '--object', 'Lamp')
     expect(unlisted.stdout).to.contain(': Too bright (Lamp)\n')
     expect(unlisted.stderr).to.equal('')
+  })
+
+  it('makes none once the application has ended the sharing', async () => {
+    const app = await LinkClient.connect(serve, { document })
+    await app.done({ type: 'scene.set', scene: { objects: [{ id: 'Cube' }] } })
+    await notes('add', 'Too dark')
+    const session = await RawSession.open(serve.url)
+    const head = async () =>
+      (await session.call('tools/call', toolCall('list_notes'))).result.content[0].text
+    expect(await head()).to.match(/^1 open note of .+\n1 \(/)
+    app.say({ type: 'bye', clear: true })
+    await app.closed
+    for (const words of ['add x', 'show 1', 'answer 1 done', 'accept 1', 'list']) {
+      const { stdout, stderr } = await notes(...words.split(' '))
+      expect(stdout, words).to.equal('')
+      expect(stderr, words).to.contain('no document is shared')
+    }
+    expect(await head()).to.match(/^no open notes; no document is shared/)
   })
 
   it('wraps notes on a terminal', async () => {

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { runCommand } from '../helpers/in-process.ts'
+import { newFolder } from '../helpers/cleanup.ts'
+import { expectEnd, runCommand } from '../helpers/in-process.ts'
 import { PageBrowser, useLink } from '../helpers/page.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -15,12 +15,8 @@ describe('service-cli page', () => {
   let serve: RunningServe
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'page-command-'))
+    home = newFolder()
     serve = await serveInProcess({ registryDir: home })
-  })
-  after(async () => {
-    await serve.stop()
-    await rm(home, { recursive: true, force: true })
   })
 
   const run = (words: string[] = [], extra: NodeJS.ProcessEnv = {}) =>
@@ -72,20 +68,14 @@ describe('service-cli page', () => {
 
   it('chooses one of several servers as other commands do, and refuses --url', async () => {
     const flags = ['--dcc-type', 'blender', '--no-page']
-    const other = await serveInProcess({ registryDir: home, flags })
-    try {
-      const several = await run()
-      expect(several.code).to.equal(2)
-      expect(several.stderr).to.contain('--instance ID')
-      const named = await run(['--instance', serve.instanceId.slice(0, 8)])
-      expect(named.stdout).to.contain(serve.base)
-      const off = await run(['--dcc-type', 'blender'])
-      expect(off.code).not.to.equal(0)
-      expect(off.stderr).to.contain('the page is switched off').and.contain('--no-page')
-      expect((await run(['--url', serve.url])).code).to.equal(2)
-    } finally {
-      await other.stop()
-    }
+    await serveInProcess({ registryDir: home, flags })
+    expectEnd(await run(), 2, '--instance ID')
+    const named = await run(['--instance', serve.instanceId.slice(0, 8)])
+    expect(named.stdout).to.contain(serve.base)
+    const off = await run(['--dcc-type', 'blender'])
+    expect(off.code).not.to.equal(0)
+    expect(off.stderr).to.contain('the page is switched off').and.contain('--no-page')
+    expect((await run(['--url', serve.url])).code).to.equal(2)
   })
 
   it('uses the server of SERVICE_HOST_URL with its token', async () => {

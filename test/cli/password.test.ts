@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { writeFileSync } from 'node:fs'
+import { expectEnd } from '../helpers/in-process.ts'
 import {
   type AccountHome,
   type Passage,
@@ -45,24 +46,14 @@ describe('service-cli password', () => {
     home = createAccountHome(passage.url)
     elsewhere = createAccountHome(passage.url)
     const words = ['register', 'alice', '--email', 'alice@studio.example', '--password-stdin']
-    const made = await home.run(words, { input: first })
-    expect(made.code, made.stderr).to.equal(0)
+    expectEnd(await home.run(words, { input: first }), 0)
     expect(await login(elsewhere, first)).to.equal(0)
-  })
-
-  after(async () => {
-    await passage?.close()
-    await registry?.stop()
-    home?.remove()
-    elsewhere?.remove()
   })
 
   it('changes nothing for a wrong current password, which is tried once', async () => {
     const before = home.config()
     const asked = passage.asked.length
-    const { code, stderr } = await change(`not the password\n${second}\n`)
-    expect(code).to.equal(4)
-    expect(stderr).to.contain('the current password is wrong')
+    expectEnd(await change(`not the password\n${second}\n`), 4, 'the current password is wrong')
     expect(passage.asked.slice(asked)).to.deep.equal(['PUT /api/v1/auth/password'])
     expect(home.config()).to.equal(before)
     expect(await whoami(home)).to.equal(0)
@@ -120,9 +111,7 @@ describe('service-cli password', () => {
     const made = await owner.run(['users', 'reset-code', 'alice'])
     const code = made.stdout.trim()
     expect(made.stderr).to.contain('2 logins and 1 service token').and.contain('"ci"')
-    const refused = await reset(code, 'short')
-    expect(refused.code).to.equal(3)
-    expect(refused.stderr).to.contain('new_password')
+    expectEnd(await reset(code, 'short'), 3, 'new_password')
     const asked = passage.asked.length
     const done = await reset(code, third, ['--json'])
     expect(done.code, done.stdout).to.equal(0)
@@ -133,8 +122,7 @@ describe('service-cli password', () => {
     expect(await whoami(home)).to.equal(0)
     expect(await whoami(elsewhere)).to.equal(4)
     expect(await login(elsewhere, third)).to.equal(0)
-    const again = await reset(code, fourth)
-    expect(again.code).to.equal(4)
+    expectEnd(await reset(code, fourth), 4)
     expect(await whoami(home)).to.equal(0)
     expect(await login(elsewhere, third)).to.equal(0)
   })

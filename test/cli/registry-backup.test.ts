@@ -1,14 +1,14 @@
 import { expect } from 'chai'
 import * as fs from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import {
   type AccountsOwner,
   type RunningAccounts,
   createAccountsOwner,
   createCaller,
 } from '../helpers/accounts.ts'
-import { runCommand } from '../helpers/in-process.ts'
+import { expectEnd, runCommand } from '../helpers/in-process.ts'
 import { cleanEnv } from '../helpers/program.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
 
@@ -22,7 +22,7 @@ describe('backup of a registry that runs', () => {
   const whole = ['registry.db', 'signing-keys.json']
 
   before(async () => {
-    folder = fs.mkdtempSync(join(tmpdir(), 'registry-backup-'))
+    folder = newFolder()
     backup = join(folder, 'backup')
     registry = await accountsInProcess({ dataDir: join(folder, 'data') })
     owner = createAccountsOwner(registry.dataDir)
@@ -31,10 +31,6 @@ describe('backup of a registry that runs', () => {
     token = await caller.makeToken(alice.access_token)
     expect(await owner.ask(['backup', '--out', backup])).to.deep.equal({ folder: backup })
     await caller.register('late')
-  })
-  after(async () => {
-    await registry.stop()
-    fs.rmSync(folder, { recursive: true, force: true })
   })
 
   /** The files of the backup in a data folder of their own, served. */
@@ -45,11 +41,7 @@ describe('backup of a registry that runs', () => {
     const dir = fs.mkdtempSync(join(folder, 'restored-'))
     for (const name of files) fs.cpSync(join(backup, name), join(dir, name))
     const restored = await accountsInProcess({ dataDir: dir })
-    try {
-      await check(createCaller(restored.url))
-    } finally {
-      await restored.stop()
-    }
+    await check(createCaller(restored.url))
   }
 
   it('brings accounts, service tokens and sessions back as they were', () =>
@@ -74,9 +66,7 @@ describe('backup of a registry that runs', () => {
     for (const name of whole) {
       expect(fs.statSync(join(backup, name)).mode & 0o777).to.equal(0o600)
     }
-    const again = await owner.run(['backup', '--out', backup])
-    expect(again.code).to.equal(1)
-    expect(again.stderr).to.contain('exists already')
+    expectEnd(await owner.run(['backup', '--out', backup]), 1, 'exists already')
     expect(fs.readdirSync(folder).filter(name => name.includes('.tmp'))).to.deep.equal([])
   })
 

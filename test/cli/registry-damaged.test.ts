@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import * as fs from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { newFolder } from '../helpers/cleanup.ts'
 import { createCaller } from '../helpers/accounts.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
@@ -23,14 +23,12 @@ describe('a registry does not start', () => {
   let stopped: string
 
   before(async () => {
-    folder = fs.mkdtempSync(join(tmpdir(), 'registry-damaged-'))
+    folder = newFolder()
     stopped = join(folder, 'stopped')
     const registry = await accountsInProcess({ dataDir: stopped })
     await createCaller(registry.url).register('alice')
     await registry.stop()
   })
-
-  after(() => fs.rmSync(folder, { recursive: true, force: true }))
 
   for (const [what, damage, says] of damages) {
     it(`when ${what}, says so, and leaves everything as it is`, async () => {

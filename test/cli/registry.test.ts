@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { chmod, mkdtemp, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { type RunningAccounts, createAccountsOwner, createCaller } from '../helpers/accounts.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { accountsInProcess } from '../helpers/in-process-servers.ts'
@@ -13,22 +13,18 @@ const auth = '/api/v1/auth'
 describe('service-cli registry', () => {
   let folder: string
   let dataDir: string
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'registry-'))
+  beforeEach(() => {
+    folder = newFolder()
     dataDir = join(folder, 'data')
   })
-  afterEach(() => rm(folder, { recursive: true, force: true }))
 
   async function serving(
     use: (registry: RunningAccounts, caller: ReturnType<typeof createCaller>) => Promise<unknown>,
     ...flags: string[]
   ): Promise<void> {
     const registry = await accountsInProcess({ dataDir, flags: flags })
-    try {
-      await use(registry, createCaller(registry.url))
-    } finally {
-      await registry.stop()
-    }
+    await use(registry, createCaller(registry.url))
+    await registry.stop()
   }
 
   it('keeps accounts and what was ended over a restart, for its user alone', async () => {

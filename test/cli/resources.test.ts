@@ -1,7 +1,5 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
@@ -12,16 +10,10 @@ describe('service-cli resources', () => {
   let registryDir: string
   let serve: RunningServe
   const folder = () => `--registry-dir=${registryDir}`
-  const start = () => serveInProcess({ registryDir, flags: ['--dcc-type=maya'] })
 
-  // Tests that end the server leave another one behind.
   before(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'cli-resources-'))
-    serve = await start()
-  })
-  after(async () => {
-    await serve?.stop()
-    await rm(registryDir, { recursive: true, force: true })
+    registryDir = newFolder()
+    serve = await serveInProcess({ registryDir, flags: ['--dcc-type=maya'] })
   })
 
   it('lists and reads what the running instance offers', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { Ended } from '../helpers/program.ts'
 import { runServe } from '../helpers/serve-process.ts'
@@ -9,11 +9,10 @@ import { runServe } from '../helpers/serve-process.ts'
 describe('a start of serve is refused', () => {
   let folder: string
   let own: string
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'refused-'))
+  beforeEach(() => {
+    folder = newFolder()
     own = join(folder, 'own')
   })
-  afterEach(() => rm(folder, { recursive: true, force: true }))
 
   const start = (args: string[] = []) => {
     const port = args.includes('--port') ? [] : ['--port', '0']
@@ -29,18 +28,14 @@ describe('a start of serve is refused', () => {
 
   it('for a port that is in use, with --port 0', async () => {
     const first = await serveInProcess()
-    try {
-      const port = ['--port', String(first.port)]
-      expectRefusal(await start(port), 1, `port ${first.port} on 127.0.0.1 is in use`, '--port 0')
-      // What the failed start made is gone, what the first one made is not.
-      expect(await readdir(join(own, 'instances'))).to.deep.equal([])
-      expectRefusal(await runServe([...port, '--registry-dir', first.registryDir]), 1)
-      const left = await readdir(join(first.registryDir, 'instances'))
-      const names = ['json', 'owner', 'token'].map(end => `${first.instanceId}.${end}`)
-      expect(left).to.have.members(names)
-    } finally {
-      await first.stop()
-    }
+    const port = ['--port', String(first.port)]
+    expectRefusal(await start(port), 1, `port ${first.port} on 127.0.0.1 is in use`, '--port 0')
+    // What the failed start made is gone, what the first one made is not.
+    expect(await readdir(join(own, 'instances'))).to.deep.equal([])
+    expectRefusal(await runServe([...port, '--registry-dir', first.registryDir]), 1)
+    const left = await readdir(join(first.registryDir, 'instances'))
+    const names = ['json', 'owner', 'token'].map(end => `${first.instanceId}.${end}`)
+    expect(left).to.have.members(names)
   })
 
   it('for an address that is not of this machine', async () => {

@@ -36,10 +36,6 @@ describe('a command whose stdout cannot be written', () => {
     const login = ['login', 'alice', '--password-stdin']
     expect((await home.run(login, { input: password })).code).to.equal(0)
   })
-  after(async () => {
-    await registry?.stop()
-    home?.remove()
-  })
 
   const run = (args: readonly string[], code: string) =>
     home.run(args, {

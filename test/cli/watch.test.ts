@@ -1,11 +1,9 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import type { ServeHandle } from '../../src/server/host/serve-options.ts'
 import { startServe } from '../../src/server/serve.ts'
-import { runCommand } from '../helpers/in-process.ts'
+import { newFolder } from '../helpers/cleanup.ts'
+import { expectEnd, runCommand } from '../helpers/in-process.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { runningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
@@ -42,14 +40,11 @@ describe('service-cli resources watch', () => {
   }
 
   before(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'cli-watch-'))
+    registryDir = newFolder()
     await start()
   })
   afterEach(() => stopWatch())
-  after(async () => {
-    await handle.stop()
-    await rm(registryDir, { recursive: true, force: true })
-  })
+  after(() => handle.stop())
 
   /** Begins to watch. No other command can run until `end`. */
   async function watch(uri: string, ...flags: string[]) {
@@ -184,22 +179,24 @@ describe('service-cli resources watch', () => {
   it('refuses a --settle that is not a time or for a polled resource, and a missing resource', async () => {
     for (const time of ['2', '99ms', '61s', '1m']) {
       const args = ['resources', 'watch', 'scene://current', `--settle=${time}`, folder()]
-      const refused = await runCommand(args)
-      expect(refused.code).to.equal(2)
-      expect(refused.stderr).to.contain(`--settle ${time} is not a time from 100ms to 60s`)
+      expectEnd(await runCommand(args), 2, `--settle ${time} is not a time from 100ms to 60s`)
     }
     const polled = ['resources', 'watch', 'events://session/a', '--settle=1s', folder()]
     expect((await runCommand(polled)).code).to.equal(2)
-    const missing = await runCommand(['resources', 'watch', 'events://session/nosuch', folder()])
-    expect(missing.code).to.equal(3)
-    expect(missing.stderr).to.contain('no resource at events://session/nosuch')
+    expectEnd(
+      await runCommand(['resources', 'watch', 'events://session/nosuch', folder()]),
+      3,
+      'no resource at events://session/nosuch',
+    )
   })
 
   it('refuses what is never announced', async () => {
     const uri = `artefact://sha256/${await serve.store('bytes')}`
-    const { code, stderr } = await runCommand(['resources', 'watch', uri, folder()])
-    expect(code).to.equal(3)
-    expect(stderr).to.contain(`the server does not announce updates of ${uri}`)
+    expectEnd(
+      await runCommand(['resources', 'watch', uri, folder()]),
+      3,
+      `the server does not announce updates of ${uri}`,
+    )
   })
 
   it('shows changed members and the new size of other contents of what an application offers', async () => {

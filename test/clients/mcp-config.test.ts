@@ -1,10 +1,10 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Listed } from './client-face.ts'
 import { type Outcome, runClient, runOwn } from './run-program.ts'
 import { type Serving, startServe } from './serve.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 
 const key = 'an-api-key-of-thirty-two-characters'
 
@@ -18,7 +18,7 @@ describe('the settings that mcp-config makes', function () {
   let homes = 0
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'service-cli-settings-'))
+    folder = newFolder()
     const keyFile = join(folder, 'key')
     await writeFile(keyFile, key, { mode: 0o600 })
     const [first, second] = ['open', 'keyed'].map(name => join(folder, name)) as [string, string]
@@ -33,7 +33,6 @@ describe('the settings that mcp-config makes', function () {
   })
   after(async () => {
     const codes = [await open?.stop(), await keyed?.stop()]
-    await rm(folder, { recursive: true, force: true })
     expect(codes).to.deep.equal([0, 0])
   })
 

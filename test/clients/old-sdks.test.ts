@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { loadSdk } from './client-face.ts'
 import { type Prepared, prepare, runScenario } from './scenario.ts'
-import { startServe } from './serve.ts'
+import { type Serving, startServe } from './serve.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 
 // Each release asks for the newest revision of its time, so these speak all revisions for real.
 const releases: [installed: string, release: string, revision: string][] = [
@@ -20,15 +18,16 @@ const tried = process.env.OLD_SDKS === 'all' ? releases : releases.slice(-1)
 describe('old releases of the TypeScript SDK', function () {
   this.timeout(60_000)
   let folder: string
+  let serving: Serving
   let prepared: Prepared
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'service-cli-clients-'))
-    prepared = await prepare(await startServe(folder))
+    folder = newFolder()
+    serving = await startServe(folder)
+    prepared = await prepare(serving)
   })
   after(async () => {
-    const code = await prepared?.serving.stop()
-    await rm(folder, { recursive: true, force: true })
+    const code = await serving?.stop()
     expect(code).to.equal(0)
   })
 

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -8,25 +7,27 @@ import { expect } from 'chai'
 import { type Listed, type ReadResult, type SdkClient, Updates } from './client-face.ts'
 import { checkPush, checkReads, type Prepared, prepare } from './scenario.ts'
 import { programs, runClient } from './run-program.ts'
-import { cleanEnvironment, startServe } from './serve.ts'
+import { cleanEnvironment, type Serving, startServe } from './serve.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 
 describe('programs that speak MCP', function () {
   this.timeout(120_000)
   let home: string
+  let serving: Serving
   let prepared: Prepared
   let url: string
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'service-cli-programs-'))
+    home = newFolder()
     const registryDir = join(home, 'registry')
     await mkdir(registryDir, { mode: 0o700 })
-    prepared = await prepare(await startServe(registryDir))
+    serving = await startServe(registryDir)
+    prepared = await prepare(serving)
     url = prepared.serving.url
   })
   beforeEach(() => prepared.serving.post('scene', { dcc: 'blender' }))
   after(async () => {
-    const code = await prepared?.serving.stop()
-    await rm(home, { recursive: true, force: true })
+    const code = await serving?.stop()
     expect(code).to.equal(0)
   })
 

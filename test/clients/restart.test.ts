@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import * as v2 from '@modelcontextprotocol/client'
@@ -7,6 +5,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
+import { newFolder } from '../helpers/cleanup.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type SdkClient, Updates } from './client-face.ts'
 import { programs } from './run-program.ts'
@@ -22,13 +21,12 @@ describe('a restart of the server', function () {
   let serving: Serving
 
   beforeEach(async () => {
-    home = await mkdtemp(join(tmpdir(), 'service-cli-restart-'))
+    home = newFolder()
     serving = await startServe(home, [], await freePort())
     await serving.post('scene', { dcc: 'blender' })
   })
   afterEach(async () => {
     const code = await serving.stop()
-    await rm(home, { recursive: true, force: true })
     expect(code).to.equal(0)
   })
 

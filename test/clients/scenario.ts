@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { type Listed, type SdkClient, type SdkTransport, Updates } from './client-face.ts'
-import type { Serving } from './serve.ts'
+import type { RunningServe } from '../helpers/serve-process.ts'
 import { tapFetch } from './wire.ts'
 
 /** More than fits one page of a listing (500). */
@@ -9,6 +9,9 @@ export const artefactCount = 510
 
 /** As large as the stills of a real render, and more than one socket buffer. */
 const imageBytes = 1_500_000
+
+/** What the scenarios do as an application. */
+export type Serving = Pick<RunningServe, 'url' | 'post' | 'store'>
 
 export interface Prepared {
   serving: Serving
@@ -25,14 +28,14 @@ export async function prepare(serving: Serving): Promise<Prepared> {
       message,
     })),
   })
-  const { uri } = await serving.upload(randomBytes(imageBytes), 'image/x-exr', 'still.exr')
+  const hex = await serving.store(randomBytes(imageBytes), '?display_name=still.exr', 'image/x-exr')
   const names = Array.from({ length: artefactCount - 1 }, (_, index) => `note-${index}.txt`)
   const next = names.values()
   const worker = async () => {
-    for (const name of next) await serving.upload(Buffer.from(name), 'text/plain', name)
+    for (const name of next) await serving.store(name, `?display_name=${name}`, 'text/plain')
   }
   await Promise.all([worker(), worker(), worker(), worker()])
-  return { serving, image: uri }
+  return { serving, image: `artefact://sha256/${hex}` }
 }
 
 export interface Expected {
@@ -133,7 +136,7 @@ async function checkTools(client: SdkClient, serving: Serving): Promise<void> {
   expect(await call('look')).to.include({ isError: true })
   expect(await call('query_scene', { nonsense: 1 })).to.include({ isError: true })
 
-  const { note } = (await serving.post('notes', { text: 'Too bright' })) as { note: { id: string } }
+  const { note } = (await serving.post('notes', { text: 'Too bright' })).json
   expect((await call('list_notes')).text).to.contain('"Too bright"')
   const answered = await call('answer_note', { id: note.id, text: 'dimmed' })
   expect(answered.text).to.contain('is answered')

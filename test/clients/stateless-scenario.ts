@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { type SdkTransport, type StatelessClient, Updates } from './client-face.ts'
-import { type Prepared, checkReads, readJson } from './scenario.ts'
-import type { Serving } from './serve.ts'
+import { type Prepared, type Serving, checkReads, readJson } from './scenario.ts'
 import { tapFetch } from './wire.ts'
 
 export interface StatelessConnection {

@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import { createFixture } from './fixture.ts'
 import { baselineOf, readChecks, resourceScenarios, runSuite } from './suite.ts'
+import { newFolder } from '../helpers/cleanup.ts'
+
+const results = newFolder()
 
 /** Of 2026-07-28: everything but `excused` passes in these, and at least this many checks. */
 const whole: Readonly<Record<string, number>> = {
@@ -34,17 +35,12 @@ describe('the official conformance suite', function () {
   this.timeout(120_000)
   let server: McpHttpServer
   let url: string
-  let results: string
 
   before(async () => {
-    results = await mkdtemp(join(tmpdir(), 'service-cli-conformance-'))
     server = createFixture()
     url = (await server.start()).url
   })
-  after(async () => {
-    await server?.stop()
-    await rm(results, { recursive: true, force: true })
-  })
+  after(() => server?.stop())
 
   it('passes at 2026-07-28 but for what a server that only reads does not offer', async () => {
     const output = join(results, '2026-07-28')

@@ -11,7 +11,8 @@ import {
   validateBearerToken,
 } from '../../src/index.ts'
 import { withEnv } from '../helpers/in-process.ts'
-import { ask, initializeBody, postHeaders, startServer } from '../helpers/mcp.ts'
+import { bearer } from '../helpers/keyed-server.ts'
+import { initialize, startServer } from '../helpers/mcp.ts'
 
 describe('ApiKeyConfig', () => {
   it('has defaults: no literal key, SERVICE_MCP_API_KEY, Authorization', () => {
@@ -141,10 +142,7 @@ describe('the answer to an unauthorized caller', () => {
 describe('enforcement on /mcp', () => {
   async function statuses(services: Parameters<typeof startServer>[1], keys: (string | null)[]) {
     const running = await startServer({}, services)
-    const answers = keys.map(key => {
-      const headers = { ...postHeaders, ...(key !== null && { Authorization: `Bearer ${key}` }) }
-      return ask(running.url, { method: 'POST', headers, body: initializeBody() })
-    })
+    const answers = keys.map(key => initialize(running.url, key === null ? {} : bearer(key)))
     const all = (await Promise.all(answers)).map(({ status }) => status)
     await running.stop()
     return all

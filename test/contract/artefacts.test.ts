@@ -9,8 +9,9 @@ import {
   artefactPutFile,
   type ArtefactRef,
 } from '../../src/index.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { withEnv } from '../helpers/in-process.ts'
-import { ask, RawSession, rpc, startServer } from '../helpers/mcp.ts'
+import { RawSession, rpc, startServer } from '../helpers/mcp.ts'
 import {
   contentOf,
   listAll,
@@ -19,7 +20,6 @@ import {
   readFailure,
   scene,
   useArtefacts,
-  useFolder,
   useServer,
 } from './support.ts'
 
@@ -188,37 +188,10 @@ describe('artefact://', () => {
     expect(await artefactList({ root, jobId: 'j9' })).to.deep.equal([ref])
     expect(await artefactList({ root, jobId: 'other' })).to.have.length(0)
   })
-
-  it('is downloaded with ETag and headers that keep it from running in a browser', async () => {
-    const body = '<script>alert(1)</script>'
-    const ref = await put(body, { mime: 'text/html', displayName: 'x.html' })
-    const answer = await ask(`${section.base}/artefacts/sha256/${hexOf(ref)}`)
-    expect([answer.status, answer.text]).to.deep.equal([200, body])
-    expect(answer.headers).to.include({
-      'content-type': 'text/html',
-      'x-content-type-options': 'nosniff',
-      'content-security-policy': "sandbox; default-src 'none'",
-      'content-disposition': 'attachment; filename=x.html',
-      'cross-origin-resource-policy': 'same-origin',
-      etag: `"${hexOf(ref)}"`,
-    })
-  })
-
-  it('is downloaded in part with Range, not again with If-None-Match, and is 404 if unknown', async () => {
-    const ref = await put('0123456789')
-    const url = `${section.base}/artefacts/sha256/${hexOf(ref)}`
-    const part = await ask(url, { headers: { Range: 'bytes=2-4' } })
-    expect([part.status, part.text]).to.deep.equal([206, '234'])
-    expect(part.headers['content-range']).to.equal('bytes 2-4/10')
-    const cached = await ask(url, { headers: { 'If-None-Match': `"${hexOf(ref)}"` } })
-    expect([cached.status, cached.text]).to.deep.equal([304, ''])
-    const { status } = await ask(`${section.base}/artefacts/sha256/${'0'.repeat(64)}`)
-    expect(status).to.equal(404)
-  })
 })
 
 describe('a server with artefacts', () => {
-  const folder = useFolder()
+  const folder = newFolder()
 
   it('has them below the temporary folder of the system without a state directory', async () => {
     const TMPDIR = join(folder, 'temporary')
@@ -235,7 +208,7 @@ describe('a server with artefacts', () => {
 })
 
 describe('artefact:// by default', () => {
-  const registryDir = useFolder()
+  const registryDir = newFolder()
   const section = useServer({ registryDir })
 
   it('is neither listed nor read: −32002, whatever its form', async () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { apiKeyPolicy, AuditLog } from '../../src/index.ts'
-import { ask, initializeBody, postHeaders, RawSession, startServer } from '../helpers/mcp.ts'
+import { initialize, RawSession, startServer } from '../helpers/mcp.ts'
 import { audit, listAll, listen, readFailure, scene, useServer } from './support.ts'
 
 describe('audit://recent', () => {
@@ -102,27 +102,21 @@ describe('audit://recent', () => {
   it('records refused callers, one entry per peer and second, without the key', async () => {
     const key = 'k'.repeat(43)
     const clock = { timeMs: 1_000_000, now: () => clock.timeMs }
-    const running = await startServer({}, { auth: apiKeyPolicy(key), clock }, server =>
+    await using running = await startServer({}, { auth: apiKeyPolicy(key), clock }, server =>
       server.resources().wireAuditLog(new AuditLog()),
     )
-    try {
-      const post = (more: Record<string, string>) => {
-        const headers = { ...postHeaders, ...more }
-        return ask(running.url, { method: 'POST', headers, body: initializeBody() })
-      }
-      const auth = { Authorization: `Bearer ${key}` }
-      for (let n = 0; n < 5; n++) expect((await post({})).status).to.equal(401)
-      clock.timeMs += 1000
-      expect((await post({ ...auth, Origin: 'https://evil.example' })).status).to.equal(403)
-      const session = await RawSession.open(running.url, '2025-11-25', auth)
-      const { entries } = await session.readJson(audit)
-      expect(entries.map((entry: any) => entry.outcome)).to.deep.equal([
-        { denied: { reason: 'no_credentials' } },
-        { denied: { reason: 'origin_not_allowed' } },
-      ])
-      expect(JSON.stringify(entries)).not.to.include(key)
-    } finally {
-      await running.stop()
-    }
+    const auth = { Authorization: `Bearer ${key}` }
+    for (let n = 0; n < 5; n++) expect((await initialize(running.url)).status).to.equal(401)
+    clock.timeMs += 1000
+    const foreign = { ...auth, Origin: 'https://evil.example' }
+    expect((await initialize(running.url, foreign)).status).to.equal(403)
+    const session = await RawSession.open(running.url, '2025-11-25', auth)
+    const { entries } = await session.readJson(audit)
+    expect(entries.map((entry: any) => entry.outcome)).to.deep.equal([
+      { denied: { reason: 'no_credentials' } },
+      { denied: { reason: 'origin_not_allowed' } },
+    ])
+    expect(entries[0]).to.deep.include({ action: 'http.request', params: { status: 401 } })
+    expect(JSON.stringify(entries)).not.to.include(key)
   })
 })

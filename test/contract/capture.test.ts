@@ -1,16 +1,12 @@
 import { expect } from 'chai'
-import { silentLogger } from '../../src/lib/util/logger.ts'
-import { fail, ok } from '../../src/lib/util/result.ts'
-import { noApplication } from '../../src/server/capture/target.ts'
-import { WindowCapture } from '../../src/server/capture/window-capture.ts'
+import { fail } from '../../src/lib/util/result.ts'
 import { MemoryBackend, noDisplay } from '../helpers/pictures.ts'
-import { callStateless, listenStateless } from '../helpers/stateless.ts'
+import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 import {
   contentOf,
   failure,
   listAll,
-  listChanges,
   listedUris,
   listen,
   readFailure,
@@ -113,29 +109,5 @@ describe('capture://current_window without a window to capture', () => {
     expect(json.error).to.deep.include({ code: -32602 })
     expect(json.error.data).to.include({ uri })
     expect(backend.takings).to.deep.equal([])
-  })
-})
-
-describe('capture://current_window of an application that comes and goes', () => {
-  const parts = { backends: [new MemoryBackend()], captureMs: 10_000, log: silentLogger }
-  const window = new WindowCapture(parts, noApplication)
-  const section = useServer({}, () => {}, { captureSource: window })
-  after(() => window.close())
-
-  it('is listed meanwhile, with list_changed to clients of both transports', async () => {
-    const { session, url } = section
-    const statelessEvents = await listenStateless(url, { resourcesListChanged: true })
-    const streams = [await listen(session), statelessEvents]
-    const announced = (count: number) =>
-      Promise.all(streams.map(events => events.until(() => listChanges(events) >= count)))
-    window.aim(ok({ pid: process.pid, title: null }))
-    await announced(1)
-    expect(await listedUris(session)).to.include(uri)
-    expect(await templatesOf(session)).to.include(template)
-    window.aim(fail(noApplication))
-    await announced(2)
-    expect(await listedUris(session)).not.to.include(uri)
-    expect(await templatesOf(session)).not.to.include(template)
-    statelessEvents.close()
   })
 })

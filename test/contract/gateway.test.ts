@@ -8,7 +8,6 @@ import { createApp, listenerOf } from '../../src/server/http/app.ts'
 import { publicRoutes } from '../../src/server/http/documents.ts'
 import { ServerSocket } from '../../src/server/http/server-socket.ts'
 import { refuseUnread } from '../../src/server/mcp/send.ts'
-import { sessionRevisions } from '../../src/server/mcp/sessions.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { entry, MemoryDirectory } from '../helpers/instances.ts'
@@ -230,21 +229,10 @@ describe('a gateway', () => {
     expect(new Set(events.updates)).to.deep.equal(new Set([uri]))
   })
 
-  it('pushes updates and list_changed to sessions of each revision', async () => {
-    const open = async (revision: string) =>
-      listen(await RawSession.open(url, revision), 'gateway://instances')
-    const streams = await Promise.all(sessionRevisions.map(open))
-    directory.put(entry())
-    for (const events of streams) {
-      await events.until(() => events.updates.length > 0)
-      await events.until(() => listChanges(events) > 0)
-    }
-  })
-
   it('pushes both at 2026-07-28, and one instance by a prefix; never events', async () => {
     const uris = ['gateway://instances', 'gateway://instances/FF-FF-00']
     const unpushed = ['resources://gateway/events', 'gateway://diagnostics/audit']
-    const events = await listenStateless(url, {
+    using events = await listenStateless(url, {
       resourcesListChanged: true,
       resourceSubscriptions: [...uris, ...unpushed],
     })
@@ -254,7 +242,6 @@ describe('a gateway', () => {
     await events.until(() => new Set(events.updates).size === 2)
     expect(new Set(events.updates)).to.deep.equal(new Set(uris))
     await events.until(() => listChanges(events) > 0)
-    events.close()
   })
 })
 
@@ -284,7 +271,7 @@ async function startGatewayServer() {
   const app = createApp({
     reach: { host },
     mcp: { handle: (...asked) => endpoint.handle(...asked), refuse: refuseUnread },
-    routes: publicRoutes({}),
+    routes: publicRoutes(),
     onRefused: () => {},
     log,
     accessLog: accessLogOn(log),

@@ -8,7 +8,7 @@ import {
 } from '../../src/index.ts'
 import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 import { ask } from '../helpers/mcp.ts'
-import { useFolder } from './support.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 
 const providerUrl = 'https://id.studio.example'
 const redirectUri = 'http://127.0.0.1:8765/oauth/callback'
@@ -175,7 +175,7 @@ describe('CimdDocument', () => {
 describe(`GET ${path}`, () => {
   const scopes = ['openid', 'scene:read']
   const oauth = config({ scopes, redirectUri })
-  const registryDir = useFolder()
+  const registryDir = newFolder()
 
   /** Answers of a server of its own to a GET, or to another method. */
   async function answerOf(publicUrl: string | undefined, oauth?: OAuthConfig, method = 'GET') {

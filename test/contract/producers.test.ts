@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ResourceNotFound, type ResourceProducer } from '../../src/index.ts'
 import { RawSession } from '../helpers/mcp.ts'
-import { listAll, readFailure, useServer } from './support.ts'
+import { listAll, useServer } from './support.ts'
 
 describe('a custom producer', () => {
   let lists = 0
@@ -43,11 +43,6 @@ describe('a custom producer', () => {
       { uri: 'notes://b', mimeType: 'text/markdown', text: '# b' },
       { uri: 'notes://b', mimeType: 'application/octet-stream', blob: '/w==' },
     ])
-  })
-
-  it('signals an unknown URI with a not-found error', async () => {
-    const error = await readFailure(section.session, 'notes://c')
-    expect(error).to.deep.include({ code: -32002, data: { uri: 'notes://c' } })
   })
 
   it('lists whenever a client reconnects', async () => {

@@ -143,19 +143,15 @@ describe('scene://delta', () => {
     const { server, session } = section
     for (let n = 0; n < 12; n++) server.resources().setScene({ n })
     const { run, revision: since } = (await contentOf(session, scene))._meta['service-cli/scene']
-    const later = await startServer()
-    try {
-      const own = await RawSession.open(later.url)
-      for (const n of [1, 2, 3]) later.server.resources().setScene({ n })
-      const uri = `scene://delta?since=${since}`
-      const read = await own.readJson(`${uri}&run=${run}`)
-      expect(read).to.deep.include({ reset: true, revision: 3 })
-      expect(read.run).to.be.a('string').and.not.equal(run)
-      const reason = `revision ${since} is not kept`
-      expect(await own.readJson(uri)).to.deep.equal({ ...read, reason })
-    } finally {
-      await later.stop()
-    }
+    await using later = await startServer()
+    const own = await RawSession.open(later.url)
+    for (const n of [1, 2, 3]) later.server.resources().setScene({ n })
+    const uri = `scene://delta?since=${since}`
+    const read = await own.readJson(`${uri}&run=${run}`)
+    expect(read).to.deep.include({ reset: true, revision: 3 })
+    expect(read.run).to.be.a('string').and.not.equal(run)
+    const reason = `revision ${since} is not kept`
+    expect(await own.readJson(uri)).to.deep.equal({ ...read, reason })
   })
 
   it('is the placeholder without a scene', async () => {

@@ -33,16 +33,6 @@ describe('a subscription of a session', () => {
     expect((await ask(section.url, { method: 'POST', headers, body })).status).to.equal(404)
   })
 
-  it('belongs to its session alone', async () => {
-    const other = await RawSession.open(section.url)
-    const mine = await listen(section.session, scene)
-    const theirs = await listen(other, 'scene://delta')
-    setScene({})
-    for (const events of [mine, theirs]) await events.until(() => events.updates.length > 0)
-    expect(mine.updates).to.deep.equal([scene])
-    expect(theirs.updates).to.deep.equal(['scene://delta'])
-  })
-
   it('ends with DELETE of the session, as do its stream and its id', async () => {
     const events = await listen(section.session, scene)
     expect((await section.session.delete()).status).to.equal(204)
@@ -80,14 +70,6 @@ describe('a subscription of a session', () => {
     const error = await failure(section.session, 'resources/subscribe', { uri: 'nowhere://x' })
     expect(error).to.deep.include({ code: -32002, data: { uri: 'nowhere://x' } })
     expect(error.message).to.contain('list the resources and the URI templates')
-  })
-
-  it('matches without the query; the update carries the URI as it was subscribed', async () => {
-    const uris = ['scene://delta?since=0', 'SCENE://%63urrent']
-    const events = await listen(section.session, ...uris)
-    setScene({})
-    await events.until(() => events.updates.length === 2)
-    expect(events.updates).to.have.members(uris)
   })
 })
 

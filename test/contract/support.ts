@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Descriptor, ResourceProducer } from '../../src/index.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import type { ServerParts } from '../../src/server/mcp/mcp-http-config.ts'
 import {
@@ -46,19 +45,12 @@ export function useServer(
   return section
 }
 
-/** An empty folder for the tests of the section. */
-export function useFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'contract-'))
-  after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
 /** A server with artefacts of its own; `root` is their folder. */
 export function useArtefacts(
   limits: TestConfig['limits'] = {},
   prepare: (server: McpHttpServer) => void = () => {},
 ): Section & { root: string } {
-  const registryDir = useFolder()
+  const registryDir = newFolder()
   const section = useServer({ registryDir, enableArtefactResources: true, limits }, prepare)
   return Object.assign(section, { root: join(registryDir, 'dcc-mcp-artefacts') })
 }

@@ -1,11 +1,12 @@
+import { newFolder } from './cleanup.ts'
+
 import { type CommandOptions, runCommand } from './in-process.ts'
 import { type Ended, cleanEnv, root } from './program.ts'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { type IncomingMessage, createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { listening } from './listening.ts'
 
 export interface Said extends Ended {
   readonly args: readonly string[]
@@ -15,7 +16,7 @@ export type AccountHome = ReturnType<typeof createAccountHome>
 
 /** One person's machine: a configuration folder, and all that the program said there. */
 export function createAccountHome(registry: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'account-'))
+  const folder = newFolder()
   const configPath = join(folder, 'service-cli', 'config.toml')
   const said: Said[] = []
   const env = (extra: NodeJS.ProcessEnv = {}) =>
@@ -59,7 +60,6 @@ export function createAccountHome(registry: string) {
         .filter(path => path !== configPath)
         .flatMap(path => found(secrets, readFileSync(path, 'latin1'), path)),
     ],
-    remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }
 
@@ -144,8 +144,7 @@ export async function startLiteralAccounts() {
     res.writeHead(status, json === undefined ? {} : { 'Content-Type': 'application/json' })
     res.end(json === undefined ? undefined : JSON.stringify(json))
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = await listening(server)
 
   return {
     url: `http://127.0.0.1:${port}`,
@@ -157,10 +156,6 @@ export async function startLiteralAccounts() {
     /** The next request is answered so, whatever it asks. */
     refuseNext: (status: number, headers: Record<string, string> = {}) =>
       void (refusal = { status, headers }),
-    async close() {
-      server.closeAllConnections()
-      await new Promise(resolve => server.close(resolve))
-    },
   }
 }
 
@@ -186,14 +181,6 @@ export async function openPassage(
     outgoing.on('close', () => onward.destroy())
     incoming.pipe(onward)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return {
-    url: `http://127.0.0.1:${port}`,
-    asked,
-    async close() {
-      server.closeAllConnections()
-      await new Promise(resolve => server.close(resolve))
-    },
-  }
+  const port = await listening(server)
+  return { url: `http://127.0.0.1:${port}`, asked }
 }

@@ -1,10 +1,8 @@
+import { newFolder, stoppedAtEnd } from './cleanup.ts'
 import { runCommand } from './in-process.ts'
 import { type Answer, ask } from './mcp.ts'
 import { type Ended, cleanEnv, firstLine, startProgram } from './program.ts'
-import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export const password = 'a long and honest phrase'
@@ -62,30 +60,19 @@ export interface RunningAccounts {
   stop(): Promise<unknown>
 }
 
-/** The program running `registry`, as its user would start it. */
-export interface AccountsProcess extends RunningAccounts {
-  readonly child: ChildProcess
-  readonly pid: number
-  /** The whole line. */
-  readonly said: Record<string, unknown>
-  /** SIGTERM; resolves with the exit code, null when a signal ended it. */
-  stop(): Promise<number | null>
-}
-
 export interface AccountsProcessSettings {
   flags?: readonly string[]
-  /** Kept at the end when given. */
+  /** Default: a new one. */
   dataDir?: string
   env?: Readonly<Record<string, string>>
 }
 
-/** Starts the built program and waits for its line. Rejects with its stderr when it ends instead. */
-export async function startAccountsProcess(
-  settings: AccountsProcessSettings = {},
-): Promise<AccountsProcess> {
-  const home = await mkdtemp(join(tmpdir(), 'registry-home-'))
-  const dataDir = settings.dataDir ?? join(home, 'data')
-  const { flags = [] } = settings
+export type AccountsProcess = Awaited<ReturnType<typeof startAccountsProcess>>
+
+/** Starts the built program, as its user would, and waits for its line. Rejects with its stderr when it ends instead. */
+export async function startAccountsProcess(settings: AccountsProcessSettings = {}) {
+  const home = newFolder()
+  const { flags = [], dataDir = join(home, 'data') } = settings
   const port = flags.includes('--port') ? [] : ['--port', '0']
   const args = ['registry', ...port, '--json', '--data-dir', dataDir]
   const env = cleanEnv({ HOME: home, ...settings.env })
@@ -97,7 +84,6 @@ export async function startAccountsProcess(
   const line = await firstLine(child.stdout)
   if (line === '') {
     await exited
-    await rm(home, { recursive: true, force: true })
     throw new Error(`registry ended: ${written}`)
   }
   const said = JSON.parse(line)
@@ -106,15 +92,15 @@ export async function startAccountsProcess(
     pid: said.pid,
     url: said.url,
     port: Number(new URL(said.url).port),
+    /** The whole line. */
     said,
     dataDir,
     stderr: () => written,
-    async stop() {
+    /** SIGTERM; resolves with the exit code, null when a signal ended it. */
+    stop: stoppedAtEnd(() => {
       child.kill('SIGTERM')
-      const code = await exited
-      await rm(home, { recursive: true, force: true })
-      return code
-    },
+      return exited
+    }),
   }
 }
 

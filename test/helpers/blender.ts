@@ -1,8 +1,9 @@
 import { cleanEnvironment, startServe } from '../clients/serve.ts'
+import { forFile } from './cleanup.ts'
 import { runProgram } from './program.ts'
 import { skipBecause } from './skip.ts'
 import { until } from './until.ts'
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, readdirSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
@@ -14,53 +15,42 @@ import { fileURLToPath } from 'node:url'
 /** Where the Python files are that run inside Blender. */
 export const insideBlender = fileURLToPath(new URL('../adapters/blender/', import.meta.url))
 
-export interface BlenderRun {
-  readonly child: ChildProcess
-  readonly pid: number
-  /** Of both streams. */
-  output(): string
-  /** Rejects when Blender ends with an error; never resolves. */
-  readonly failed: Promise<never>
-  readonly exited: Promise<number | null>
-}
-
-/** A user's own Blender folders with the add-on installed from the zip of `adapter blender`. */
-export interface InstalledAddon {
-  readonly folder: string
-  run(args: readonly string[], env?: NodeJS.ProcessEnv, command?: readonly string[]): BlenderRun
-  remove(): Promise<void>
-}
+export type InstalledAddon = Awaited<ReturnType<typeof installAddon>>
 
 export function hasPrograms(...names: string[]): boolean {
   return names.every(name => spawnSync('which', [name]).status === 0)
 }
 
-/** A Blender that runs for longer than `deadlineMs` is ended. */
-export async function installAddon(deadlineMs = 100_000): Promise<InstalledAddon> {
+/**
+ * A user's own Blender folders with the add-on installed from the zip of `adapter blender`. A Blender
+ * that runs for longer than `deadlineMs` is ended.
+ */
+export async function installAddon(deadlineMs = 100_000) {
   const folder = await mkdtemp(join(tmpdir(), 'service-cli-addon-'))
-  const [scripts, config, zip] = ['scripts', 'config', 'addon.zip'].map(name => join(folder, name))
-  await Promise.all([mkdir(scripts ?? ''), mkdir(config ?? '')])
-  const installed: InstalledAddon = {
-    folder,
-    run: (args, env = {}, command = ['blender']) => {
-      const ownEnv = {
-        ...cleanEnvironment(folder),
-        // Where Blender leaves the session it had when it quits.
-        TMPDIR: folder,
-        BLENDER_USER_SCRIPTS: scripts,
-        BLENDER_USER_CONFIG: config,
-        ...env,
-      }
-      return start([...command, ...args], ownEnv, deadlineMs)
-    },
-    remove: () => rm(folder, { recursive: true, force: true, maxRetries: 3 }),
+  const [scripts, config, zip] = [
+    join(folder, 'scripts'),
+    join(folder, 'config'),
+    join(folder, 'a.zip'),
+  ]
+  await Promise.all([mkdir(scripts), mkdir(config)])
+  const ownEnv = {
+    ...cleanEnvironment(folder),
+    // Where Blender leaves the session it had when it quits.
+    TMPDIR: folder,
+    BLENDER_USER_SCRIPTS: scripts,
+    BLENDER_USER_CONFIG: config,
   }
-  const written = await runProgram(['adapter', 'blender', '--out', zip ?? ''])
+  const run = (
+    args: readonly string[],
+    env: NodeJS.ProcessEnv = {},
+    command: readonly string[] = ['blender'],
+  ) => start([...command, ...args], { ...ownEnv, ...env }, deadlineMs)
+  const written = await runProgram(['adapter', 'blender', '--out', zip])
   if (written.code !== 0) throw new Error(`adapter blender: ${written.stderr}`)
   const install = `import bpy; bpy.ops.preferences.addon_install(filepath=${JSON.stringify(zip)})`
-  const blender = installed.run([...background, '--python-expr', install])
+  const blender = run([...background, '--python-expr', install])
   if ((await blender.exited) !== 0) throw new Error(`installing failed\n${blender.output()}`)
-  return installed
+  return { folder, run, remove: () => rm(folder, { recursive: true, force: true, maxRetries: 3 }) }
 }
 
 /** Without the settings of whoever runs the tests; an uncaught error is exit code 7. */
@@ -70,7 +60,7 @@ function start(
   [program = '', ...args]: readonly string[],
   env: NodeJS.ProcessEnv,
   timeout: number,
-): BlenderRun {
+) {
   const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'pipe'], timeout })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
@@ -85,7 +75,15 @@ function start(
       : Promise.reject(new Error(`Blender ended with ${code}\n${output}${crashReports(env)}`)),
   )
   failed.catch(() => {})
-  return { child, pid: child.pid ?? 0, output: () => output, failed, exited }
+  return {
+    child,
+    pid: child.pid ?? 0,
+    /** Of both streams. */
+    output: () => output,
+    /** Rejects when Blender ends with an error; never resolves. */
+    failed,
+    exited,
+  }
 }
 
 /** A Blender that crashes leaves its backtrace in the folder for temporary files. */
@@ -210,7 +208,7 @@ export async function startLinkedBlender({ deadlineMs = 100_000 } = {}) {
     blender,
     stopServing: () => serving.stop(),
     /** A server of the same state directory and data folder. */
-    serveAgain: async () => (serving = await serve()),
+    serveAgain: async () => (serving = await forFile(serve)),
     /** Ends all; throws when Blender failed. */
     async stop() {
       const left = await blender.quit()

@@ -1,6 +1,5 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { readFileSync } from 'node:fs'
 import {
   type Browser,
   type BrowserContext,
@@ -9,6 +8,7 @@ import {
   type Frame,
   type Page,
 } from 'playwright-core'
+import { atEnd } from './cleanup.ts'
 import { skipBecause } from './skip.ts'
 
 const program = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(existsSync)
@@ -16,7 +16,10 @@ const program = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find(e
 /** Starts the Chromium of Debian, or skips the suite where it is not installed. */
 export async function startBrowser(context: Mocha.Context, args: string[] = []): Promise<Browser> {
   if (program === undefined) skipBecause(context, 'chromium-headless-shell is not installed')
-  return chromium.launch({ executablePath: program, args: ['--no-sandbox', ...args] })
+  const options = { executablePath: program, args: ['--no-sandbox', ...args] }
+  const browser = await chromium.launch(options)
+  atEnd(() => browser.close())
+  return browser
 }
 
 export interface Visit {
@@ -36,6 +39,7 @@ export async function newVisit(
   options: BrowserContextOptions = {},
 ): Promise<Visit> {
   const context = await browser.newContext(options)
+  atEnd(() => context.close())
   const page = await context.newPage()
   return visitOf(context, page)
 }

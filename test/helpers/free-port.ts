@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
+import { listening } from './listening.ts'
 
 /** A port that was free a moment ago. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const server = createServer()
+  const port = await listening(server)
   server.close()
   await once(server, 'close')
   return port

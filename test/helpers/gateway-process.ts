@@ -1,6 +1,7 @@
-import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { stoppedAtEnd } from './cleanup.ts'
+import { disposable } from './disposable.ts'
 import { until } from './until.ts'
 import { cleanEnv, startProgram } from './program.ts'
 
@@ -12,8 +13,13 @@ export interface GatewaySettings {
   readonly env?: Readonly<Record<string, string>>
 }
 
+interface Exit {
+  code: number | null
+  signal: NodeJS.Signals | null
+}
+
 /** A gateway that listens, stands by or has failed. */
-export interface RunningGateway extends GatewayLines {
+export interface RunningGateway extends GatewayLines, AsyncDisposable {
   stderr(): string
   stop(): Promise<void>
 }
@@ -26,19 +32,10 @@ interface GatewayLines {
   has(event: string): boolean
 }
 
-/** The program running `gateway`, as its user would start it. */
-export interface GatewayProcess extends RunningGateway {
-  readonly child: ChildProcess
-  readonly pid: number
-  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
-  /** SIGKILL; settles when the process is gone. */
-  kill(): Promise<void>
-  /** SIGTERM; settles when the process is gone. */
-  stop(): Promise<void>
-}
+export type GatewayProcess = ReturnType<typeof startGatewayProcess>
 
-/** Returns at once: it may stand by, or end, instead of listening. */
-export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
+/** The program running `gateway`, as its user would start it. Returns at once: it may stand by, or end, instead of listening. */
+export function startGatewayProcess(settings: GatewaySettings) {
   const { port, registryDir, flags = [], env } = settings
   const args = ['gateway', '--json', `--port=${port}`, `--registry-dir=${registryDir}`, ...flags]
   const child = startProgram(args, env && { env: cleanEnv(env) })
@@ -48,7 +45,7 @@ export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
   createInterface({ input: stdout }).on('line', line => lines.push(JSON.parse(line)))
   let stderr = ''
   errors.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  const exited = once(child, 'close').then(([code, signal]) => ({ code, signal }))
+  const exited = once(child, 'close').then(([code, signal]): Exit => ({ code, signal }))
   const failed = exited.then(({ code, signal }) => {
     throw new Error(`the gateway ended with ${code ?? signal}: ${stderr}`)
   })
@@ -58,15 +55,17 @@ export function startGatewayProcess(settings: GatewaySettings): GatewayProcess {
     await exited
   }
 
-  return {
+  const running = {
     child,
     pid: child.pid ?? 0,
     ...linesOf(lines, failed),
     stderr: () => stderr,
     exited,
+    /** SIGKILL; settles when the process is gone. */
     kill: () => end('SIGKILL'),
-    stop: () => end('SIGTERM'),
+    stop: stoppedAtEnd(() => end('SIGTERM')),
   }
+  return disposable(running)
 }
 
 /** Reads the lines of a gateway that adds to them until `ended` settles. */

@@ -1,6 +1,4 @@
 import { parse } from '@oclif/core/parser'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Gateway, { readGatewaySettings } from '../../src/commands/gateway.ts'
 import Registry, { readAccountsSettings } from '../../src/commands/registry/index.ts'
@@ -11,7 +9,9 @@ import { startAccountsServer } from '../../src/server/accounts/accounts-server.t
 import { startGateway } from '../../src/server/gateway.ts'
 import { startServe } from '../../src/server/serve.ts'
 import type { AccountsProcessSettings, RunningAccounts } from './accounts.ts'
+import { disposable } from './disposable.ts'
 import { type GatewaySettings, type RunningGateway, linesOf } from './gateway-process.ts'
+import { newFolder, stoppedAtEnd } from './cleanup.ts'
 import { withEnv } from './in-process.ts'
 import { cleanEnv } from './program.ts'
 import { type RunningServe, type ServeSettings, runningServe } from './serve-process.ts'
@@ -22,40 +22,30 @@ import { type RunningServe, type ServeSettings, runningServe } from './serve-pro
  */
 export async function serveInProcess(settings: ServeSettings = {}): Promise<RunningServe> {
   const { flags = [], env = {} } = settings
-  const registryDir = settings.registryDir ?? (await mkdtemp(join(tmpdir(), 'serve-test-')))
+  const { registryDir = newFolder() } = settings
   const { options, text } = collectedLog()
-  const removeDir = async () => {
-    if (settings.registryDir === undefined) await rm(registryDir, { recursive: true, force: true })
+  const handle = await withEnv(cleanEnv({ HOME: registryDir, ...env }), async () => {
+    const argv = ['--registry-dir', registryDir, ...flags]
+    const parsed = await parse(argsOf(argv), { flags: { ...Serve.baseFlags, ...Serve.flags } })
+    const read = await readServeSettings(parsed.flags, process.env)
+    return startServe({ ...bounded(read, flags), ...options })
+  })
+  const listening = {
+    url: handle.url,
+    host_url: handle.hostUrl,
+    host_token_file: handle.hostTokenFile,
+    instance_id: handle.instanceId,
+    app_origins: handle.appOrigins.map(({ origin, token }) => {
+      return { origin, token: token.reveal() }
+    }),
   }
-  try {
-    const handle = await withEnv(cleanEnv({ HOME: registryDir, ...env }), async () => {
-      const argv = ['--registry-dir', registryDir, ...flags]
-      const parsed = await parse(argsOf(argv), { flags: { ...Serve.baseFlags, ...Serve.flags } })
-      const read = await readServeSettings(parsed.flags, process.env)
-      return startServe({ ...bounded(read, flags), ...options })
-    })
-    const listening = {
-      url: handle.url,
-      host_url: handle.hostUrl,
-      host_token_file: handle.hostTokenFile,
-      instance_id: handle.instanceId,
-      app_origins: handle.appOrigins.map(({ origin, token }) => {
-        return { origin, token: token.reveal() }
-      }),
-    }
-    return {
-      ...runningServe(listening, env.SERVICE_HOST_TOKEN),
-      registryDir,
-      output: () => ({ stdout: '', stderr: text() }),
-      async stop() {
-        await handle.stop()
-        await removeDir()
-      },
-    }
-  } catch (error) {
-    await removeDir()
-    throw error
+  const running = {
+    ...runningServe(listening, env.SERVICE_HOST_TOKEN),
+    registryDir,
+    output: () => ({ stdout: '', stderr: text() }),
+    stop: stoppedAtEnd(() => handle.stop()),
   }
+  return disposable(running)
 }
 
 /** Starts `registry` likewise. */
@@ -63,31 +53,23 @@ export async function accountsInProcess(
   settings: AccountsProcessSettings = {},
 ): Promise<RunningAccounts> {
   const { flags = [], env = {} } = settings
-  const home = await mkdtemp(join(tmpdir(), 'registry-home-'))
-  const dataDir = settings.dataDir ?? join(home, 'data')
+  const home = newFolder()
+  const { dataDir = join(home, 'data') } = settings
   const { options, text } = collectedLog()
-  try {
-    const handle = await withEnv(cleanEnv({ HOME: home, ...env }), async () => {
-      const argv = ['--data-dir', dataDir, ...flags]
-      const parsed = await parse(argsOf(argv), {
-        flags: { ...Registry.baseFlags, ...Registry.flags },
-      })
-      const read = readAccountsSettings(parsed.flags, process.env)
-      return startAccountsServer({ ...bounded(read, flags), ...options })
+  const handle = await withEnv(cleanEnv({ HOME: home, ...env }), async () => {
+    const argv = ['--data-dir', dataDir, ...flags]
+    const parsed = await parse(argsOf(argv), {
+      flags: { ...Registry.baseFlags, ...Registry.flags },
     })
-    return {
-      url: handle.url,
-      port: Number(new URL(handle.url).port),
-      dataDir,
-      stderr: text,
-      async stop() {
-        await handle.stop()
-        await rm(home, { recursive: true, force: true })
-      },
-    }
-  } catch (error) {
-    await rm(home, { recursive: true, force: true })
-    throw error
+    const read = readAccountsSettings(parsed.flags, process.env)
+    return startAccountsServer({ ...bounded(read, flags), ...options })
+  })
+  return {
+    url: handle.url,
+    port: Number(new URL(handle.url).port),
+    dataDir,
+    stderr: text,
+    stop: stoppedAtEnd(() => handle.stop()),
   }
 }
 
@@ -112,18 +94,19 @@ export function gatewayInProcess(settings: GatewaySettings): RunningGateway {
     return handle
   }
   const starting = start()
-  return {
+  const running = {
     ...linesOf(
       lines,
       starting.then(handle => handle.closed),
     ),
     stderr: text,
-    async stop() {
+    stop: stoppedAtEnd(async () => {
       cancel.abort()
       const handle = await starting.catch(() => null)
       await handle?.stop()
-    },
+    }),
   }
+  return disposable(running)
 }
 
 const isBound = (flag: string) => flag.startsWith('--bound=')

@@ -1,4 +1,5 @@
 import { Config } from '@oclif/core'
+import { expect } from 'chai'
 import { settings } from '@oclif/core/settings'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -45,6 +46,12 @@ let previous: Promise<unknown> = Promise.resolve()
  */
 export function runCommand(argv: readonly string[], options: CommandOptions = {}): Promise<Ended> {
   return oneByOne(() => runAlone(argv, options))
+}
+
+/** Asserts how a command ended, and what it says on stderr. */
+export function expectEnd({ code, stdout, stderr }: Ended, expected: number, ...texts: string[]) {
+  expect(code, stdout + stderr).to.equal(expected)
+  for (const text of texts) expect(stderr).to.contain(text)
 }
 
 /** Runs a step with this environment, between the commands of `runCommand`. */

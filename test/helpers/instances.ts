@@ -8,7 +8,6 @@ import {
 } from '../../src/server/gateway/instance-directory.ts'
 import { InstanceFile, createInstanceRecord } from '../../src/server/host/instance-record.ts'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import {
   type IncomingHttpHeaders,
@@ -16,8 +15,8 @@ import {
   type ServerResponse,
   createServer,
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { listening } from './listening.ts'
 
 export interface InstanceSettings {
   /** Default: a new one. */
@@ -139,10 +138,7 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
     res.on('error', () => {})
     void respond(req, res)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const url = `http://127.0.0.1:${port}/mcp`
+  const url = `http://127.0.0.1:${await listening(server)}/mcp`
   const file: InstanceFile = await writeInstance(registryDir, { url })
   const instance: ScriptedInstance = {
     instanceId: file.record.instance_id,

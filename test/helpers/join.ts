@@ -3,15 +3,15 @@ import { serveOnLink } from '../../src/server/join/link-server.ts'
 import { Link } from '../../src/server/join/link.ts'
 import { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import {
   type IncomingHttpHeaders,
   type RequestListener,
   type Server,
   createServer,
 } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { WebSocket, WebSocketServer } from 'ws'
+import { listening } from './listening.ts'
 
 /** The instance end of a link, answering what a test says. */
 export interface HostileInstance {
@@ -168,11 +168,9 @@ export function acceptLinks(
 export async function startScriptedGateway(host: string, port = 0) {
   const server = createServer()
   const links = acceptLinks(server)
-  server.listen(port, host)
-  await once(server, 'listening')
   return {
     ...links,
-    port: (server.address() as AddressInfo).port,
+    port: await listening(server, port, host),
     close() {
       server.close()
       for (const { socket } of links.joined) socket.destroy()

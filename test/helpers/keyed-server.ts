@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { artefactPutBytes } from '../../src/index.ts'
 import { type Clock, systemTimer } from '../../src/lib/util/time.ts'
@@ -11,6 +9,7 @@ import { FailureLimit } from '../../src/server/auth/failure-limit.ts'
 import type { McpHttpConfig } from '../../src/server/mcp/mcp-http-config.ts'
 import { AuditLog } from '../../src/server/resources/audit-log.ts'
 import { SessionEventBuffer } from '../../src/server/resources/session-event-buffer.ts'
+import { newFolder, stoppedAtEnd } from './cleanup.ts'
 import { startServer } from './mcp.ts'
 
 /** A key that no server knows. */
@@ -22,7 +21,7 @@ export type TestKeys = Awaited<ReturnType<typeof makeKeys>>
 
 /** Keys of an account of their own. */
 export async function makeKeys() {
-  const folder = await mkdtemp(join(tmpdir(), 'keys-'))
+  const folder = newFolder()
   const path = join(folder, 'service-cli', 'client-keys.json')
   return {
     /** Its XDG_CONFIG_HOME, and what else a test puts there. */
@@ -35,7 +34,7 @@ export async function makeKeys() {
     revoke: (name: string) =>
       updateClientKeys(path, ({ keys }) => ({ keys: keys.filter(key => key.name !== name) })),
     off: () => updateClientKeys(path, () => ({ open: true, keys: [] })),
-    remove: () => rm(folder, { recursive: true, force: true }),
+    remove: async () => {},
   }
 }
 
@@ -95,10 +94,10 @@ export async function startKeyedServer(
       const root = join(keys.folder, 'dcc-mcp-artefacts')
       return (await artefactPutBytes(Buffer.from(text), { root })).uri.slice(-64)
     },
-    async stop() {
+    stop: stoppedAtEnd(async () => {
       await running.stop()
       await auth.close()
-    },
+    }),
   }
 }
 

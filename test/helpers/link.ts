@@ -168,6 +168,11 @@ export class LinkClient {
     return this.closed
   }
 
+  /** For `await using`: it quits at the end of the block. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.bye()
+  }
+
   /** As one that crashes: no close frame. */
   cut(): void {
     this.ws.terminate()

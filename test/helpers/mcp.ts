@@ -1,7 +1,9 @@
+import { disposable } from './disposable.ts'
 import { dataKey } from '../../src/lib/mcp/call-meta.ts'
 import { request as plainRequest, Agent, type IncomingMessage, type ClientRequest } from 'node:http'
 import { request as secureRequest, Agent as SecureAgent } from 'node:https'
 import { once } from 'node:events'
+import { stoppedAtEnd } from './cleanup.ts'
 import { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import type { ServerParts } from '../../src/server/mcp/mcp-http-config.ts'
 import type { McpHttpConfig } from '../../src/server/mcp/mcp-http-config.ts'
@@ -78,6 +80,12 @@ export function initializeBody(protocolVersion = '2025-11-25'): string {
     capabilities: {},
     clientInfo: { name: 'test', version: '1' },
   })
+}
+
+/** Asks for a session, and gives the answer whatever it is. */
+export function initialize(url: string, headers: Record<string, string> = {}): Promise<Answer> {
+  const all = { ...postHeaders, ...headers }
+  return ask(url, { method: 'POST', headers: all, body: initializeBody() })
 }
 
 /** A session on a running server, spoken with bare HTTP. */
@@ -206,6 +214,11 @@ export class Events {
     this.#request.destroy()
   }
 
+  /** For `using`. */
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
   #feed(text: string): void {
     this.#buffer += text
     for (let end = this.#buffer.indexOf('\n\n'); end !== -1; end = this.#buffer.indexOf('\n\n')) {
@@ -222,7 +235,7 @@ export class Events {
   }
 }
 
-export interface TestServer {
+export interface TestServer extends AsyncDisposable {
   url: string
   base: string
   server: McpHttpServer
@@ -241,5 +254,11 @@ export async function startServer(
   const server = new McpHttpServer(config, { limits, ...services })
   prepare(server)
   const { url } = await server.start()
-  return { url, base: url.slice(0, -'/mcp'.length), server, stop: () => server.stop() }
+  const running = {
+    url,
+    base: url.slice(0, -'/mcp'.length),
+    server,
+    stop: stoppedAtEnd(() => server.stop()),
+  }
+  return disposable(running)
 }

@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:http'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { createPrivateKey, type JsonWebKey, sign as cryptoSign } from 'node:crypto'
 import { exportJWK, generateKeyPair, type JWK } from 'jose'
 import Provider from 'oidc-provider'
 import { ask } from './mcp.ts'
+import { listening } from './listening.ts'
 
 /** Where the browser of a user would be sent back to; nothing listens there. */
 export const redirectUri = 'http://127.0.0.1:9/callback'
@@ -59,9 +59,8 @@ export class OpenIdServer {
   }
 
   static async start(keys: readonly JWK[]): Promise<OpenIdServer> {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const server = createServer()
+    const port = await listening(server)
     return new OpenIdServer(server, `http://127.0.0.1:${port}`, keys)
   }
 
@@ -98,8 +97,7 @@ export class OpenIdServer {
   }
 
   async resume(): Promise<void> {
-    this.#server.listen(Number(new URL(this.issuer).port), '127.0.0.1')
-    await once(this.#server, 'listening')
+    await listening(this.#server, Number(new URL(this.issuer).port))
   }
 
   async stop(): Promise<void> {

@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { newFolder, stoppedAtEnd } from './cleanup.ts'
 import { type Answer, ask } from './mcp.ts'
+import { disposable } from './disposable.ts'
 import { runCommand } from './in-process.ts'
 import { cleanEnv, type Ended, firstLine, programStart } from './program.ts'
 
@@ -13,7 +12,7 @@ export interface ServeSettings {
   flags?: string[]
   /** Beside PATH, HOME and TMPDIR: no variable of the person who runs the tests gets in. */
   env?: Record<string, string>
-  /** Kept at the end when given. */
+  /** Default: a new one. */
   registryDir?: string
 }
 
@@ -25,7 +24,7 @@ export interface Exit {
 }
 
 /** A running `serve`: where it is, and what an application does with it. */
-export interface RunningServe {
+export interface RunningServe extends AsyncDisposable {
   /** Ends in `/mcp`. */
   readonly url: string
   readonly base: string
@@ -43,68 +42,49 @@ export interface RunningServe {
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>
   /** Stores bytes through the host link; resolves with their hash. */
   store(bytes: Buffer | string, query?: string, mime?: string): Promise<string>
-  /** Resolves after removing the state directory. */
+  /** Otherwise it stops at the end of the test or file. */
   stop(): Promise<unknown>
 }
 
-/** The program running `serve`, as its user would start it. */
-export interface ServeProcess extends RunningServe {
-  readonly pid: number
-  readonly exited: Promise<Exit>
-  /** Resident memory in bytes: now, and the most since the start (or since `resetPeak`). */
-  rss(): { now: number; peak: number }
-  resetPeak(): void
-  /** What its open file descriptors lead to. */
-  openFiles(): string[]
-  signal(name: NodeJS.Signals): void
-  /** SIGTERM; resolves with the exit after removing the state directory. */
-  stop(): Promise<Exit>
-}
+export type ServeProcess = Awaited<ReturnType<typeof startServeProcess>>
 
 /** Runs `serve` in this process, for starts that must fail. */
-export async function runServe(args: string[], env: Record<string, string> = {}): Promise<Ended> {
-  const home = await mkdtemp(join(tmpdir(), 'serve-home-'))
-  try {
-    return await runCommand(['serve', ...args], { env: cleanEnv({ HOME: home, ...env }) })
-  } finally {
-    await rm(home, { recursive: true, force: true })
-  }
+export function runServe(args: string[], env: Record<string, string> = {}): Promise<Ended> {
+  return runCommand(['serve', ...args], { env: cleanEnv({ HOME: newFolder(), ...env }) })
 }
 
-/** Starts the built program and waits for its line. Rejects with its stderr when it ends instead. */
-export async function startServeProcess(settings: ServeSettings = {}): Promise<ServeProcess> {
-  const { flags = [], env = {} } = settings
-  const registryDir = settings.registryDir ?? mkdtempSync(join(tmpdir(), 'serve-test-'))
+/** Starts the built program, as its user would, and waits for its line. Rejects with its stderr when it ends instead. */
+export async function startServeProcess(settings: ServeSettings = {}) {
+  const { flags = [], env = {}, registryDir = newFolder() } = settings
   const port = flags.includes('--port') ? [] : ['--port', '0']
   const args = ['serve', ...port, '--json', '--registry-dir', registryDir, ...flags]
   const { child, output, exited } = launch(args, cleanEnv({ HOME: registryDir, ...env }))
   const line = await firstLine(child.stdout)
   if (line === '') {
     const { code, signal, stderr } = await exited
-    if (settings.registryDir === undefined) await rm(registryDir, { recursive: true, force: true })
     throw new Error(`serve ended with ${code ?? signal}: ${stderr}`)
   }
   const said = JSON.parse(line)
-  const { pid } = said
-  return {
+  const pid: number = said.pid
+  const running = {
     ...runningServe(said, env.SERVICE_HOST_TOKEN),
     pid,
     registryDir,
     exited,
     output,
+    /** Resident memory in bytes: now, and the most since the start (or since `resetPeak`). */
     rss: () => ({ now: memory(pid, 'VmRSS'), peak: memory(pid, 'VmHWM') }),
     resetPeak: () => resetPeak(pid),
+    /** What its open file descriptors lead to. */
     openFiles: () => openFilesOf(pid),
-    signal: name => void child.kill(name),
-    async stop() {
+    signal: (name: NodeJS.Signals) => void child.kill(name),
+    /** SIGTERM; resolves with the exit. */
+    stop: stoppedAtEnd(() => {
       child.kill('SIGTERM')
-      const exit = await exited
-      if (settings.registryDir === undefined) {
-        await rm(registryDir, { recursive: true, force: true })
-      }
-      return exit
-    },
+      return exited
+    }),
   }
+  return disposable(running)
 }
 
 /** From what `serve` says on stdout. The token is read from its file, if it has one. */
@@ -117,7 +97,7 @@ export function runningServe(
     app_origins?: { origin: string; token: string }[]
   },
   givenToken = '',
-): Omit<RunningServe, 'registryDir' | 'output' | 'stop'> {
+): Omit<RunningServe, 'registryDir' | 'output' | 'stop' | typeof Symbol.asyncDispose> {
   const { url, host_url: hostUrl, host_token_file: hostTokenFile } = said
   const token = hostTokenFile === null ? givenToken : readText(hostTokenFile)
 

@@ -21,7 +21,7 @@ export function statelessRequest(
   params: Record<string, unknown> = {},
   id: unknown = 1,
 ): any {
-  const _meta = { ...(params._meta as object), ...statelessMeta() }
+  const _meta = { ...statelessMeta(), ...(params._meta as object) }
   return { jsonrpc: '2.0', id, method, params: { ...params, _meta } }
 }
 

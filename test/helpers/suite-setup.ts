@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { inspect } from 'node:util'
 import type { Context } from 'mocha'
+import { beginTest, endFile, endTest } from './cleanup.ts'
 import { root } from './program.ts'
 
 /** Builds `dist` before the first test. Mocha calls this in its main process, never in a worker. */
@@ -70,6 +71,7 @@ export const mochaHooks = {
     startedAt = performance.now()
     process.off('unhandledRejection', keep).on('unhandledRejection', keep)
   },
-  afterEach: failOfUnhandled,
-  afterAll: [failOfUnhandled, writeTimes],
+  beforeEach: beginTest,
+  afterEach: [endTest, failOfUnhandled],
+  afterAll: [endFile, failOfUnhandled, writeTimes],
 }

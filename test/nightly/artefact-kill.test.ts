@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { withFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { exitOf } from '../helpers/program.ts'
 import { bytesOf, openFolder, sha256 } from '../unit/artefacts/support.ts'
 
@@ -10,12 +10,11 @@ const script = join(import.meta.dirname, '../helpers/scripts', 'put-loop.ts')
 const rounds = Number(process.env['KILL_ROUNDS'] ?? 3)
 
 describe('artefact store under kill -9', () => {
-  it(`keeps every acknowledged artefact through ${rounds} kills, and serves no half one`, function () {
+  it(`keeps every acknowledged artefact through ${rounds} kills, and serves no half one`, async function () {
     this.timeout(rounds * 10_000)
-    return withFolder(async root => {
-      // Otherwise no kill hit a put, and nothing was shown.
-      expect(await killRounds(root)).to.be.greaterThan(0)
-    })
+    const root = newFolder()
+    // Otherwise no kill hit a put, and nothing was shown.
+    expect(await killRounds(root)).to.be.greaterThan(0)
   })
 })
 

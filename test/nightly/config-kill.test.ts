@@ -2,18 +2,17 @@ import { expect } from 'chai'
 import { readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { readConfig, updateConfig } from '../../src/lib/config/config-file.ts'
-import { killAfterLines, startScript } from './support.ts'
-import { withFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { exitOf } from '../helpers/program.ts'
 
 const script = join(import.meta.dirname, '../helpers/scripts', 'save-loop.ts')
 
 describe('configuration under many kills', () => {
-  it('leaves the old file or the new one', () => {
+  it('leaves the old file or the new one', async () => {
     const rounds = Number(process.env['KILL_ROUNDS'] ?? 20)
-    return withFolder(async folder => {
-      // Otherwise no kill hit a save, and nothing was shown.
-      expect(await killRounds(join(folder, 'config.toml'), rounds)).to.be.greaterThan(0)
-    })
+    // Otherwise no kill hit a save, and nothing was shown.
+    expect(await killRounds(join(newFolder(), 'config.toml'), rounds)).to.be.greaterThan(0)
   })
 })
 
@@ -26,7 +25,9 @@ async function killRounds(path: string, rounds: number): Promise<number> {
   let leftovers = 0
   let next = 0
   for (let round = 0; round < rounds; round++) {
-    const child = startScript(script, [path, String(next)])
+    const child = spawn(process.execPath, [script, path, String(next)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     let looks = 0
     // In the middle of a save, and in some rounds a little later.
     const lines = await killAfterLines(child, 1 + (round % 3), () => {
@@ -54,4 +55,26 @@ function isSaving(path: string): boolean {
 
 function tempFiles(path: string): number {
   return readdirSync(dirname(path)).filter(name => name.endsWith('.tmp')).length
+}
+
+/** Kills the script when `now` says so after it wrote `count` lines; tells what it wrote. */
+async function killAfterLines(
+  child: ChildProcess,
+  count: number,
+  now: () => boolean,
+): Promise<string[]> {
+  const { stdout } = child
+  if (stdout === null) throw new Error('the script has no output')
+  stdout.setEncoding('utf8')
+  let text = ''
+  for await (const chunk of stdout) {
+    text += chunk
+    if (text.split('\n').length <= count || child.killed) continue
+    // Without a turn of the event loop: what is looked for lasts less than one.
+    const deadline = performance.now() + 5000
+    while (!now() && performance.now() < deadline) continue
+    child.kill('SIGKILL')
+  }
+  await exitOf(child)
+  return text.split('\n').slice(0, -1)
 }

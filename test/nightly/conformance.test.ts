@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
 import { createFixture } from '../conformance/fixture.ts'
 import { baselineOf, readChecks, resourceScenarios, runSuite } from '../conformance/suite.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 
 interface Run {
   revision: string
@@ -45,13 +44,12 @@ describe('the official conformance suite of older revisions', () => {
   let results: string
 
   before(async () => {
-    results = await mkdtemp(join(tmpdir(), 'service-cli-conformance-'))
+    results = newFolder()
     server = createFixture()
     url = (await server.start()).url
   })
   after(async () => {
     await server?.stop()
-    await rm(results, { recursive: true, force: true })
   })
 
   for (const { revision, selection, scenarios } of runs) {

@@ -1,8 +1,6 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { newFolder } from '../helpers/cleanup.ts'
 import { until } from '../helpers/until.ts'
 import { randomOf } from '../helpers/fakes.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -46,7 +44,7 @@ describe('clients of a gateway that aggregates', function () {
 
   before(async () => {
     console.log(`      FUZZ_SEED=${seed}, ${count} instances, ${seconds} s`)
-    registryDir = await mkdtemp(join(tmpdir(), 'gateway-aggregate-'))
+    registryDir = newFolder()
     const port = await freePort()
     active = startGateway(port)
     url = (await active.line('listening')).url
@@ -64,7 +62,6 @@ describe('clients of a gateway that aggregates', function () {
     await Promise.all([active, standby].map(gateway => gateway?.kill()))
     for (const serve of all) serve.signal('SIGKILL')
     await Promise.all(all.map(({ exited }) => exited))
-    await rm(registryDir, { recursive: true, force: true })
   })
 
   function startGateway(port: number): GatewayProcess {

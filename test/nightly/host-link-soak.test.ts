@@ -41,8 +41,6 @@ describe(`${seconds} seconds of a busy application`, function () {
     app = await connect()
   })
 
-  after(() => serve.stop())
-
   async function connect(): Promise<LinkClient> {
     const client = await LinkClient.connect(serve)
     // What was answered is forgotten here, so that this process stays small, too.

@@ -37,7 +37,6 @@ describe(`an artefact of ${mib} MiB`, function () {
     uri = `artefact://sha256/${hex}`
   })
 
-  after(() => serve.stop())
   afterEach(expectSmall)
 
   it('is stored without being held', expectSmall)

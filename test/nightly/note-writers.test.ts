@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { withFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { writeTogether } from '../helpers/note-files.ts'
 import { startServeProcess } from '../helpers/serve-process.ts'
 
@@ -10,21 +10,21 @@ const roundMs = 10_000
 describe('notes on a share that two servers write to', function () {
   this.timeout((2 * seconds + 60) * 1000)
 
-  it('keep every action, and none twice', () =>
-    withFolder(async share => {
-      const flags = ['--documents-dir', share]
-      const servers = [await startServeProcess({ flags }), await startServeProcess({ flags })]
-      try {
-        const until = performance.now() + seconds * 1000
-        for (let round = 0; performance.now() < until; round++) {
-          const { notes, actions } = await writeTogether(servers, `/shots/${round}.hip`, roundMs)
-          console.log(`round ${round}: ${notes} notes, ${actions} actions`)
-        }
-        for (const server of servers) {
-          expect(server.output().stderr).not.to.contain('cannot be read')
-        }
-      } finally {
-        for (const server of servers) await server.stop()
+  it('keep every action, and none twice', async () => {
+    const share = newFolder()
+    const flags = ['--documents-dir', share]
+    const servers = [await startServeProcess({ flags }), await startServeProcess({ flags })]
+    try {
+      const until = performance.now() + seconds * 1000
+      for (let round = 0; performance.now() < until; round++) {
+        const { notes, actions } = await writeTogether(servers, `/shots/${round}.hip`, roundMs)
+        console.log(`round ${round}: ${notes} notes, ${actions} actions`)
       }
-    }))
+      for (const server of servers) {
+        expect(server.output().stderr).not.to.contain('cannot be read')
+      }
+    } finally {
+      for (const server of servers) await server.stop()
+    }
+  })
 })

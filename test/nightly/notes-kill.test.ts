@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { withFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
@@ -17,48 +17,44 @@ type Kept = Map<string, { number: number; text: string; answer?: string }>
 describe('notes of servers that are killed while they are written', function () {
   this.timeout(60_000 + rounds * 20_000)
 
-  it('are all there that were acknowledged, whole, and numbered in order', () =>
-    withFolder(async folder => {
-      for (let first = 0; first < rounds; first += roundsPerDocument) {
-        const data = join(folder, String(first))
-        const last = Math.min(rounds, first + roundsPerDocument)
-        await writeAndKill(data, last - first)
-      }
-    }))
+  it('are all there that were acknowledged, whole, and numbered in order', async () => {
+    const folder = newFolder()
+    for (let first = 0; first < rounds; first += roundsPerDocument) {
+      const data = join(folder, String(first))
+      const last = Math.min(rounds, first + roundsPerDocument)
+      await writeAndKill(data, last - first)
+    }
+  })
 })
 
 async function writeAndKill(data: string, count: number): Promise<void> {
   const env = { XDG_DATA_HOME: data }
   const survivor = await startServeProcess({ env })
-  try {
-    const kept: Kept = new Map()
-    for (let round = 0; round < count; round++) {
-      const server = await startServeProcess({ env })
-      const isKilled = new AbortController()
-      const kill = async () => {
-        await sleep(100 + Math.random() * 500)
-        isKilled.abort()
-        server.signal('SIGKILL')
-        await server.exited
-      }
-      await Promise.all([
-        kill(),
-        post(server, kept, `posted ${round}`, isKilled.signal),
-        post(server, kept, `posted at once ${round}`, isKilled.signal),
-        post(survivor, kept, `posted beside it ${round}`, isKilled.signal),
-      ])
-      // What the dead one had locked is free.
-      const after = await survivor.post('notes', { text: `after ${round}` })
-      expect(after.status, after.text).to.equal(200)
-      kept.set(after.json.note.id, after.json.note)
-      await server.stop()
-      await checkNotes(survivor, kept)
+  const kept: Kept = new Map()
+  for (let round = 0; round < count; round++) {
+    const server = await startServeProcess({ env })
+    const isKilled = new AbortController()
+    const kill = async () => {
+      await sleep(100 + Math.random() * 500)
+      isKilled.abort()
+      server.signal('SIGKILL')
+      await server.exited
     }
-    await checkFiles(join(data, 'service-cli/documents'))
-    expect(survivor.output().stderr).not.to.contain('a note cannot be read')
-  } finally {
-    await survivor.stop()
+    await Promise.all([
+      kill(),
+      post(server, kept, `posted ${round}`, isKilled.signal),
+      post(server, kept, `posted at once ${round}`, isKilled.signal),
+      post(survivor, kept, `posted beside it ${round}`, isKilled.signal),
+    ])
+    // What the dead one had locked is free.
+    const after = await survivor.post('notes', { text: `after ${round}` })
+    expect(after.status, after.text).to.equal(200)
+    kept.set(after.json.note.id, after.json.note)
+    await server.stop()
+    await checkNotes(survivor, kept)
   }
+  await checkFiles(join(data, 'service-cli/documents'))
+  expect(survivor.output().stderr).not.to.contain('a note cannot be read')
 }
 
 /** Makes notes one after the other, and answers each, until the server is killed. */

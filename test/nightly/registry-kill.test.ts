@@ -1,8 +1,7 @@
 import { expect } from 'chai'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { newFolder } from '../helpers/cleanup.ts'
 import { createCaller, startAccountsProcess } from '../helpers/accounts.ts'
 import { until } from '../helpers/until.ts'
 
@@ -21,34 +20,26 @@ function testKilledAccounts(rounds: number): void {
     this.timeout(60_000 + rounds * 15_000)
 
     it(`keeps every registration and every refresh that it answered, ${rounds} times`, async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'registry-kill-'))
-      const dataDir = join(folder, 'data')
+      const dataDir = join(newFolder(), 'data')
       const all: Acknowledged[] = []
-      try {
-        for (let round = 0; round < rounds; round++) {
-          const made = await untilKilled(dataDir, round)
-          expect(made.length, `round ${round}`).to.be.greaterThan(0)
-          all.push(...made)
-        }
-        const registry = await startAccountsProcess({ dataDir })
-        try {
-          const caller = createCaller(registry.url)
-          for (const { username, access, refresh } of all) {
-            expect(await caller.me(access), username).to.equal('200')
-            expect((await caller.refresh(refresh)).status, username).to.equal(200)
-          }
-        } finally {
-          await registry.stop()
-        }
-        const database = new DatabaseSync(join(dataDir, 'registry.db'))
-        const check = database.prepare('PRAGMA integrity_check').get()
-        expect(check).to.deep.include({ integrity_check: 'ok' })
-        const halves = 'SELECT id FROM accounts WHERE id NOT IN (SELECT account_id FROM sessions)'
-        expect(database.prepare(halves).all()).to.deep.equal([])
-        database.close()
-      } finally {
-        rmSync(folder, { recursive: true, force: true })
+      for (let round = 0; round < rounds; round++) {
+        const made = await untilKilled(dataDir, round)
+        expect(made.length, `round ${round}`).to.be.greaterThan(0)
+        all.push(...made)
       }
+      const registry = await startAccountsProcess({ dataDir })
+      const caller = createCaller(registry.url)
+      for (const { username, access, refresh } of all) {
+        expect(await caller.me(access), username).to.equal('200')
+        expect((await caller.refresh(refresh)).status, username).to.equal(200)
+      }
+      await registry.stop()
+      const database = new DatabaseSync(join(dataDir, 'registry.db'))
+      const check = database.prepare('PRAGMA integrity_check').get()
+      expect(check).to.deep.include({ integrity_check: 'ok' })
+      const halves = 'SELECT id FROM accounts WHERE id NOT IN (SELECT account_id FROM sessions)'
+      expect(database.prepare(halves).all()).to.deep.equal([])
+      database.close()
     })
   })
 }

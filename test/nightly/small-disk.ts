@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 /** Runs `use` in a folder that is a disk of `size`, such as `256k`. Skips the test without root. */
@@ -10,18 +9,14 @@ export async function onSmallDisk(
   size: string,
   use: (folder: string) => Promise<void>,
 ): Promise<void> {
-  const folder = fs.mkdtempSync(join(tmpdir(), 'small-disk-'))
+  const folder = newFolder()
+  const options = `size=${size},mode=700`
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder])
+  if (mounted.status !== 0) skipBecause(context, 'mounting a tmpfs needs Linux and root')
   try {
-    const options = `size=${size},mode=700`
-    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder])
-    if (mounted.status !== 0) skipBecause(context, 'mounting a tmpfs needs Linux and root')
-    try {
-      await use(folder)
-    } finally {
-      spawnSync('umount', [folder])
-    }
+    await use(folder)
   } finally {
-    fs.rmSync(folder, { recursive: true, force: true })
+    spawnSync('umount', [folder])
   }
 }
 

@@ -23,8 +23,6 @@ describe('a reader that stops reading', () => {
     hex = (await artefactPutBytes(randomBytes(48 * MiB), { root })).digest.slice('sha256:'.length)
   })
 
-  after(() => serve.stop())
-
   const openBodies = () => serve.openFiles().filter(path => path.includes('dcc-mcp-artefacts'))
 
   const sockets = () => serve.openFiles().filter(path => path.startsWith('socket:'))

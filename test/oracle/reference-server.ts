@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/node'
 import {
@@ -15,9 +14,11 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import type { Caller, ToolResult } from '../../src/server/mcp/tools/tool.ts'
+import type { Caller, ToolParts, ToolResult } from '../../src/server/mcp/tools/tool.ts'
 import { ids, producer } from '../conformance/producer.ts'
 import { suiteTools } from '../conformance/tools.ts'
+import { bothTypes, initialize } from './requests.ts'
+import { listening } from '../helpers/listening.ts'
 
 export interface ReferenceServer {
   readonly url: string
@@ -32,7 +33,9 @@ export async function startReference(): Promise<ReferenceServer> {
   const stateless = createMcpHandler(createMcp, { legacy: 'reject' })
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
   const strangers = await openTransport(createMcp(), new Map())
-  await strangers.handleRequest(initializeRequest())
+  const headers = { 'Content-Type': 'application/json', Accept: bothTypes }
+  const first = { method: 'POST', headers, body: initialize() }
+  await strangers.handleRequest(new Request('http://localhost/mcp', first))
 
   /** A session that does not exist is refused by one that does: it compares the ids itself. */
   async function withSessions(request: Request): Promise<Response> {
@@ -57,9 +60,7 @@ export async function startReference(): Promise<ReferenceServer> {
   const server = createServer((req, res) => {
     if (hostAllowed(req, res) && originAllowed(req, res)) void handler(req, res)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await listening(server)
   return {
     url: `http://127.0.0.1:${port}/mcp`,
     async close() {
@@ -100,7 +101,9 @@ function createMcp(): McpServer {
   }
   for (const { name, title, description, call } of suiteTools) {
     const settings = { title, description, inputSchema: z.object({}).strict() }
-    mcp.registerTool(name, settings, async () => toolResult(await call({}, caller)))
+    mcp.registerTool(name, settings, async () =>
+      toolResult(await call({}, caller, {} as ToolParts)),
+    )
   }
   mcp.server.setRequestHandler('resources/subscribe', () => ({}))
   mcp.server.setRequestHandler('resources/unsubscribe', () => ({}))
@@ -125,19 +128,6 @@ function read(uri: string): { contents: { uri: string; mimeType: string; text: s
   } catch {
     throw new ResourceNotFoundError(uri)
   }
-}
-
-function initializeRequest(): Request {
-  const params = {
-    protocolVersion: '2025-11-25',
-    capabilities: {},
-    clientInfo: { name: 'test', version: '1' },
-  }
-  return new Request('http://localhost/mcp', {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }),
-  })
 }
 
 async function closed(server: Server): Promise<void> {

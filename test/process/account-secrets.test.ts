@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { type AccountHome, createAccountHome } from '../helpers/account-home.ts'
 import { type AccountsProcess, createCaller, startAccountsProcess } from '../helpers/accounts.ts'
 import { exitOf, textOf } from '../helpers/program.ts'
@@ -16,22 +16,17 @@ const misplaced = 'phrase-in-a-wrong-place-74'
 
 describe('the secrets of an account', () => {
   const secrets = new Set([password, other, wrong, misplaced])
-  let dataDir = ''
+  let dataDir: string
   let registry: AccountsProcess
   let home: AccountHome
   let caller: ReturnType<typeof createCaller>
 
   before(async function () {
     if (process.platform !== 'linux') skipBecause(this, 'there is no /proc on this system')
-    dataDir = join(mkdtempSync(join(tmpdir(), 'account-secrets-')), 'data')
+    dataDir = join(newFolder(), 'data')
     registry = await startAccountsProcess({ dataDir, flags: ['--log-level=debug'] })
     home = createAccountHome(registry.url)
     caller = createCaller(registry.url)
-  })
-  after(async () => {
-    await registry?.stop()
-    home?.remove()
-    if (dataDir !== '') rmSync(join(dataDir, '..'), { recursive: true, force: true })
   })
 
   const run = async (args: readonly string[], code: number, input?: string) => {

@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { chmod, cp, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, cp, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { writeInstance } from '../helpers/instances.ts'
 import { cleanEnv, exitOf, root, runProgram, startProgram, textOf } from '../helpers/program.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -13,10 +13,7 @@ const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 describe('the program service-cli', () => {
   let folder: string
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'service-cli-'))
-  })
-  afterEach(() => rm(folder, { recursive: true, force: true }))
+  beforeEach(() => (folder = newFolder()))
 
   it('prints its version without loading the commands', async () => {
     const env = { ...process.env, NODE_DEBUG: 'esm' }
@@ -64,7 +61,7 @@ describe('the cache of compiled code', () => {
   let cache: string
   beforeEach(async function () {
     if (process.getuid === undefined) skipBecause(this, 'owners and modes are of POSIX systems')
-    folder = await mkdtemp(join(tmpdir(), 'compile-cache-'))
+    folder = newFolder()
     home = join(folder, 'home')
     cache = join(home, '.cache/service-cli/compile-cache')
     await mkdir(join(folder, 'tmp'))
@@ -75,7 +72,6 @@ describe('the cache of compiled code', () => {
     }
     await writeFile(join(folder, 'dist/main.js'), 'export const main = () => process.exit(2)')
   })
-  afterEach(() => rm(folder, { recursive: true, force: true }))
 
   /** Starts the program before a main module that only ends with 2. */
   async function run(): Promise<void> {

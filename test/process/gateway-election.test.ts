@@ -1,13 +1,8 @@
 import { expect } from 'chai'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readdir } from 'node:fs/promises'
+import { newFolder } from '../helpers/cleanup.ts'
 import { freePort } from '../helpers/free-port.ts'
-import {
-  type GatewayProcess,
-  type RunningGateway,
-  startGatewayProcess,
-} from '../helpers/gateway-process.ts'
+import { type RunningGateway, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { gatewayInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { RawSession } from '../helpers/mcp.ts'
@@ -17,29 +12,15 @@ import { until } from '../helpers/until.ts'
 describe('the election of a gateway', () => {
   let registryDir: string
   let port: number
-  const ends: (() => unknown)[] = []
 
   beforeEach(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'gateway-election-'))
+    registryDir = newFolder()
     port = await freePort()
   })
-  afterEach(async () => {
-    await Promise.all(ends.splice(0).map(end => end()))
-    await rm(registryDir, { recursive: true, force: true })
-  })
 
-  function start(...flags: string[]): RunningGateway {
-    const gateway = gatewayInProcess({ port, registryDir, flags })
-    ends.push(() => gateway.stop())
-    return gateway
-  }
-
+  const start = () => gatewayInProcess({ port, registryDir })
   /** For what a kill and a broken pipe do. */
-  function startProcess(): GatewayProcess {
-    const gateway = startGatewayProcess({ port, registryDir })
-    ends.push(() => gateway.kill())
-    return gateway
-  }
+  const startProcess = () => startGatewayProcess({ port, registryDir })
 
   /** The log is written a moment later. */
   function logged(gateway: RunningGateway, text: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { withFolder } from '../helpers/folder.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { writeInstance } from '../helpers/instances.ts'
 import { RawSession, toolCall } from '../helpers/mcp.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -41,30 +41,29 @@ describe('a program of another account at the address of an instance', () => {
       skipBecause(this, 'needs Linux and root')
     }
     await using program = await startForeignProgram()
-    await withFolder(async registryDir => {
-      const gateway = await startAggregating(registryDir)
-      const forged = await writeInstance(registryDir, { url: program.url })
-      const { instance_id: instance } = forged.record
-      const uri = `instance://${instance}/scene/current`
-      const messageOf = async () => {
-        const { json } = await callStateless(gateway.url, 'resources/read', { uri })
-        return String(json.error?.message)
-      }
-      await until(async () => !(await messageOf()).includes('no such'), 'the record')
-      const refusal = `another user listens at ${new URL(program.url).host}`
-      expect(await messageOf()).to.include(refusal)
-      const tool = toolCall('query_scene', { instance })
-      const { json } = await callStateless(gateway.url, 'tools/call', tool)
-      expect(json.result.content[0].text).to.include(refusal)
-      // Its followers are told when the instance can be reached.
-      const session = await RawSession.open(gateway.url)
-      expect((await session.call('resources/subscribe', { uri })).result).to.deep.equal({})
-      const path = `/instances/${instance}/artefacts/sha256/${'0'.repeat(64)}`
-      const download = await fetch(new URL(path, gateway.url))
-      expect(await download.text()).to.include(refusal)
-      await gateway.stop()
-      await forged.remove()
-    })
+    const registryDir = newFolder()
+    const gateway = await startAggregating(registryDir)
+    const forged = await writeInstance(registryDir, { url: program.url })
+    const { instance_id: instance } = forged.record
+    const uri = `instance://${instance}/scene/current`
+    const messageOf = async () => {
+      const { json } = await callStateless(gateway.url, 'resources/read', { uri })
+      return String(json.error?.message)
+    }
+    await until(async () => !(await messageOf()).includes('no such'), 'the record')
+    const refusal = `another user listens at ${new URL(program.url).host}`
+    expect(await messageOf()).to.include(refusal)
+    const tool = toolCall('query_scene', { instance })
+    const { json } = await callStateless(gateway.url, 'tools/call', tool)
+    expect(json.result.content[0].text).to.include(refusal)
+    // Its followers are told when the instance can be reached.
+    const session = await RawSession.open(gateway.url)
+    expect((await session.call('resources/subscribe', { uri })).result).to.deep.equal({})
+    const path = `/instances/${instance}/artefacts/sha256/${'0'.repeat(64)}`
+    const download = await fetch(new URL(path, gateway.url))
+    expect(await download.text()).to.include(refusal)
+    await gateway.stop()
+    await forged.remove()
     expect(program.requests().filter(path => path !== '/readyz')).to.deep.equal([])
   })
 })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { type RunningAccounts, createCaller } from '../helpers/accounts.ts'
 import { Cable } from '../helpers/cable.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -40,7 +40,7 @@ describe('an instance that joins two gateways', () => {
     flags: ['--host', host, '--aggregate', '--accept-joins', accounts.url, '--auth', 'none'],
   })
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'gateways-'))
+    folder = newFolder()
     accounts = await accountsInProcess()
     const caller = createCaller(accounts.url)
     const { access_token: access } = await caller.register('ada')
@@ -57,14 +57,6 @@ describe('an instance that joins two gateways', () => {
     const joins = hosts.flatMap(host => ['--join', `http://${host}:${port}`])
     serve = await serveInProcess({ flags: [...joins, '--join-token-file', tokenFile] })
     uri = `instance://${serve.instanceId}/scene/current`
-  })
-  after(async () => {
-    way?.close()
-    await serve?.stop()
-    await first?.kill()
-    await second?.stop()
-    await accounts?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const healthAt = async (host: string) => {

@@ -3,11 +3,11 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, utimes, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { newFolder } from '../helpers/cleanup.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { ask, RawSession } from '../helpers/mcp.ts'
@@ -25,16 +25,13 @@ describe('the program serve', () => {
   const started: ChildProcess[] = []
   const records = () => readdir(join(folder, 'instances'))
 
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'service-cli-test-'))
-  })
+  beforeEach(() => (folder = newFolder()))
   afterEach(async () => {
     for (const child of started.splice(0)) {
       const ended = exitOf(child)
       child.kill('SIGKILL')
       await ended
     }
-    await rm(folder, { recursive: true, force: true })
   })
 
   async function start(args: string[], node?: string) {
@@ -164,17 +161,14 @@ describe('the program serve', () => {
     expect(left).to.include.members([`${id}.json`, `${id}.owner`, `${id}.token`])
     for (const file of left) await utimes(join(folder, 'instances', file), 1000, 1000)
     const next = await serveInProcess({ registryDir: folder })
-    try {
-      expect(await records())
-        .to.have.lengthOf(3)
-        .and.not.include.members(left)
-      expect((await ask(`${next.base}/artefacts/sha256/${hex}`)).status).to.equal(200)
-      expect(next.token).not.to.equal(serve.token)
-      const session = await RawSession.open(next.url)
-      expect(await session.readJson('scene://current')).to.include({ status: 'no_snapshot' })
-    } finally {
-      await next.stop()
-    }
+    expect(await records())
+      .to.have.lengthOf(3)
+      .and.not.include.members(left)
+    expect((await ask(`${next.base}/artefacts/sha256/${hex}`)).status).to.equal(200)
+    expect(next.token).not.to.equal(serve.token)
+    const session = await RawSession.open(next.url)
+    expect(await session.readJson('scene://current')).to.include({ status: 'no_snapshot' })
+    await next.stop()
     expect(await records()).to.deep.equal([])
   })
 })

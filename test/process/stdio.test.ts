@@ -3,8 +3,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { expect } from 'chai'
 import type { ChildProcess } from 'node:child_process'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { findEndpoint } from '../../src/commands/find-endpoint.ts'
@@ -12,10 +11,9 @@ import { runBridge } from '../../src/lib/mcp/bridge/bridge.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { loadSdk, type Sdk, type StatelessClient, Updates } from '../clients/client-face.ts'
 import { checkPush, readJson } from '../clients/scenario.ts'
-import type { Serving } from '../clients/serve.ts'
+import { atEnd, newFolder } from '../helpers/cleanup.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { cleanEnv, exitOf, root, startProgram } from '../helpers/program.ts'
-import type { RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
 
 const scene = 'scene://current'
@@ -34,22 +32,9 @@ const hello = {
 describe('service-cli over stdio', () => {
   /** The state directory of servers and clients. */
   let folder: string
-  let ends: (() => Promise<unknown>)[]
+  beforeEach(() => (folder = newFolder()))
 
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'stdio-test-'))
-    ends = []
-  })
-  afterEach(async () => {
-    for (const end of ends.toReversed()) await end()
-    await rm(folder, { recursive: true, force: true })
-  })
-
-  async function serve(...flags: string[]): Promise<RunningServe> {
-    const server = await serveInProcess({ registryDir: folder, flags })
-    ends.push(() => server.stop())
-    return server
-  }
+  const serve = (...flags: string[]) => serveInProcess({ registryDir: folder, flags })
 
   const environment = () => cleanEnv({ SERVICE_REGISTRY_DIR: folder, XDG_DATA_HOME: folder })
 
@@ -65,7 +50,7 @@ describe('service-cli over stdio', () => {
 
     function start(...words: string[]): Program {
       const child = startProgram(words, { env: environment(), stdio: ['pipe', 'pipe', 'pipe'] })
-      ends.push(async () => {
+      atEnd(async () => {
         child.kill('SIGKILL')
         await exitOf(child)
       })
@@ -160,7 +145,7 @@ describe('service-cli over stdio', () => {
       const ended = findEndpoint(undefined, flags, env, { log, naming: '' }).then(endpoint =>
         runBridge({ ...endpoint, input, output, env, log }, stop.signal),
       )
-      ends.push(async () => {
+      atEnd(async () => {
         stop.abort()
         await ended
       })
@@ -170,7 +155,7 @@ describe('service-cli over stdio', () => {
     async function openV1() {
       const sdk = await loadSdk('@modelcontextprotocol/sdk', specifier => import(specifier))
       const client = new sdk.Client({ name: 'v1', version: '1' })
-      ends.push(() => client.close())
+      atEnd(() => client.close())
       return client
     }
 
@@ -193,7 +178,7 @@ describe('service-cli over stdio', () => {
       expect(resources.map(resource => resource.uri)).to.include.members([scene, uri])
       const [image] = (await client.readResource({ uri })).contents
       expect(Buffer.from(image?.blob ?? '', 'base64').equals(bytes)).to.equal(true)
-      await checkPush(client, updates, servingOf(first))
+      await checkPush(client, updates, first)
       await client.ping()
 
       await client.subscribeResource({ uri: scene })
@@ -222,7 +207,7 @@ describe('service-cli over stdio', () => {
       const first = await serve()
       const options = { versionNegotiation: { mode: 'auto' } }
       const client = new Client({ name: 'v2', version: '1' }, options) as StatelessClient
-      ends.push(() => client.close())
+      atEnd(() => client.close())
       const updates = new Updates(client)
       await client.connect(connect())
       expect(client.getProtocolEra()).to.equal('modern')
@@ -241,8 +226,3 @@ describe('service-cli over stdio', () => {
     })
   })
 })
-
-/** The part of a server that the shared checks of the client matrix use. */
-function servingOf({ post }: RunningServe): Serving {
-  return { post: (path: string, body: unknown) => post(path, body) } as unknown as Serving
-}

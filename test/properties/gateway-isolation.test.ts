@@ -1,6 +1,4 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Admin } from '../../src/server/accounts/admin.ts'
 import { type RunningAccounts, createCaller } from '../helpers/accounts.ts'
@@ -10,6 +8,9 @@ import { joinInstance, type JoinedInstance } from '../helpers/join.ts'
 import { ask, type Events, RawSession } from '../helpers/mcp.ts'
 import { randomOf } from '../helpers/fakes.ts'
 import { until } from '../helpers/until.ts'
+import { newFolder } from '../helpers/cleanup.ts'
+
+const folder = newFolder()
 
 const steps = Number(process.env.ISOLATION_STEPS ?? 1000)
 const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -56,7 +57,6 @@ describe('the isolation of users at a gateway, by a random model', function () {
   const instances = new Map<string, Instance>()
   /** Id → owner. */
   const ended = new Map<string, User>()
-  let folder: string
   let accounts: RunningAccounts
   let caller: ReturnType<typeof createCaller>
   let gateway: RunningGateway
@@ -67,7 +67,6 @@ describe('the isolation of users at a gateway, by a random model', function () {
   let operator: RawSession
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'gateway-isolation-'))
     accounts = await accountsInProcess()
     caller = createCaller(accounts.url)
     admin = await Admin.open({ dataDir: accounts.dataDir })
@@ -102,7 +101,6 @@ describe('the isolation of users at a gateway, by a random model', function () {
     await admin?.[Symbol.asyncDispose]()
     await gateway?.stop()
     await accounts?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
@@ -196,167 +194,130 @@ describe('the isolation of users at a gateway, by a random model', function () {
   }
 
   const anyId = () => one([...instances.keys(), ...[...ended.keys()].slice(-5)])
-  const actions: [weight: number, act: () => Promise<void>][] = [
-    [
-      30,
-      async () => {
-        const [user, id] = [one(users), anyId()]
-        const uri = at(random() < 0.3 ? id.slice(0, 8) : id)
-        const answer = await user.session.call('resources/read', { uri })
-        const instance = instances.get(id)
-        if (instance === undefined || !sees(user, instance)) return expectUnknown(user, answer)
-        const { text } = answer.result.contents[0]
-        expect(JSON.parse(text)).to.deep.equal({ owner: instance.owner.name, x: instance.x })
-      },
-    ],
-    [
-      10,
-      async () => {
-        const user = one(users)
-        expect(await listOf(user.session)).to.deep.equal(visibleTo(user).toSorted())
-      },
-    ],
-    [
-      10,
-      async () => {
-        const [user, id] = [one(users), anyId()]
-        const answer = await user.session.call('tools/call', {
-          name: 'read_resource',
-          arguments: { instance: id, uri: 'scene://current' },
-        })
-        const instance = instances.get(id)
-        if (instance === undefined || !sees(user, instance)) return expectUnknown(user, answer)
-        const { text } = answer.result.content[0]
-        expect(JSON.parse(text)).to.deep.equal({ owner: instance.owner.name, x: instance.x })
-      },
-    ],
-    [
-      6,
-      async () => {
-        const user = one(users)
-        const { result } = await user.session.call('completion/complete', {
-          ref: { type: 'ref/resource', uri: 'instance://{instance_id}/scene/current' },
-          argument: { name: 'instance_id', value: '' },
-        })
-        expect(result.completion.values.toSorted()).to.deep.equal(visibleTo(user).toSorted())
-      },
-    ],
-    [
-      6,
-      async () => {
-        const user = one(users)
-        const text = JSON.stringify([
-          await user.session.call('resources/read', { uri: 'server://clients' }),
-          await user.session.call('resources/read', { uri: 'gateway://diagnostics/process' }),
-          await user.session.call('resources/read', { uri: 'resources://gateway/events' }),
-        ])
-        for (const { name } of users) {
-          if (name !== user.name) expect(text).to.not.include(`user:${name}`)
-        }
-        for (const id of [...instances.keys(), ...ended.keys()]) {
-          if (!user.seen.has(id)) expect(text).to.not.include(id.slice(0, 8))
-        }
-      },
-    ],
-    [
-      6,
-      async () => {
-        const [user, id] = [one(users), anyId()]
-        const { status, text } = await ask(
-          `${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`,
-          { headers: bearer(user.token.token) },
-        )
-        expect(status).to.equal(404)
-        const instance = instances.get(id)
-        if (instance === undefined || !sees(user, instance)) expectUnknown(user, text)
-      },
-    ],
-    [12, () => subscribe(one(users), anyId())],
-    [
-      3,
-      async () => {
-        const user = one(users)
-        const id = one([...user.follows])
-        if (id === undefined) return
-        await user.session.call('resources/unsubscribe', { uri: at(id) })
-        user.follows.delete(id)
-      },
-    ],
-    [
-      10,
-      async () => {
-        const [id, instance] = one([...instances])
-        const told = users.filter(user => user.follows.has(id) && sees(user, instance))
-        const countOf = ({ events }: User) => events.updates.filter(uri => uri === at(id)).length
-        const before = new Map(told.map(user => [user, countOf(user)]))
-        instance.x++
-        instance.joined.setScene({ owner: instance.owner.name, x: instance.x })
-        for (const user of told) {
-          const more = () => countOf(user) > (before.get(user) ?? 0)
-          await user.events.until(more, `the update of ${user.name} in step ${step}`)
-        }
-      },
-    ],
-    [
-      4,
-      async () => {
-        const instance = one([...instances.values()])
-        await changing(() => {
-          instance.visible = one(visibilities)
-          instance.joined.tell({ visible_to: instance.visible })
-        })
-        await settled()
-      },
-    ],
-    [
-      1,
-      async () => {
-        if (instances.size >= maxInstances) return
-        await changing(() => joinOne())
-        await settled()
-      },
-    ],
-    [
-      1,
-      async () => {
-        if (instances.size <= 3) return
-        const [id, instance] = one([...instances])
-        await changing(async () => {
-          instances.delete(id)
-          ended.set(id, instance.owner)
-          await instance.joined.leave()
-        })
-        await settled()
-      },
-    ],
-    [
-      0.4,
-      async () => {
-        const user = one(users)
-        const team = one(teams.filter(team => team !== user.team))
-        await changing(async () => {
-          await admin.setUser(user.name, { team })
-          user.team = team
-        })
-        // Another team, another view.
-        user.seen.clear()
-        await reopen(user)
-        await settled()
-      },
-    ],
-    [
-      0.2,
-      async () => {
-        const user = one(users)
-        const { id, token } = user.token
-        await caller.call('DELETE', `/tokens/${id}`, user.access)
-        user.token = await makeToken(user.access, 'read')
-        await reopen(user)
-        for (const id of visibleTo(user)) user.seen.add(id)
-        const refused = await ask(`${base}/mcp`, { method: 'GET', headers: bearer(token) })
-        expect(refused.status).to.equal(401)
-      },
-    ],
+  /** What happens, as often as its weight says. */
+  const often = (weight: number, act: () => Promise<void>) => ({ weight, act })
+  const actions = [
+    often(30, async () => {
+      const [user, id] = [one(users), anyId()]
+      const uri = at(random() < 0.3 ? id.slice(0, 8) : id)
+      const answer = await user.session.call('resources/read', { uri })
+      const instance = instances.get(id)
+      if (instance === undefined || !sees(user, instance)) return expectUnknown(user, answer)
+      const { text } = answer.result.contents[0]
+      expect(JSON.parse(text)).to.deep.equal({ owner: instance.owner.name, x: instance.x })
+    }),
+    often(10, async () => {
+      const user = one(users)
+      expect(await listOf(user.session)).to.deep.equal(visibleTo(user).toSorted())
+    }),
+    often(10, async () => {
+      const [user, id] = [one(users), anyId()]
+      const answer = await user.session.call('tools/call', {
+        name: 'read_resource',
+        arguments: { instance: id, uri: 'scene://current' },
+      })
+      const instance = instances.get(id)
+      if (instance === undefined || !sees(user, instance)) return expectUnknown(user, answer)
+      const { text } = answer.result.content[0]
+      expect(JSON.parse(text)).to.deep.equal({ owner: instance.owner.name, x: instance.x })
+    }),
+    often(6, async () => {
+      const user = one(users)
+      const { result } = await user.session.call('completion/complete', {
+        ref: { type: 'ref/resource', uri: 'instance://{instance_id}/scene/current' },
+        argument: { name: 'instance_id', value: '' },
+      })
+      expect(result.completion.values.toSorted()).to.deep.equal(visibleTo(user).toSorted())
+    }),
+    often(6, async () => {
+      const user = one(users)
+      const text = JSON.stringify([
+        await user.session.call('resources/read', { uri: 'server://clients' }),
+        await user.session.call('resources/read', { uri: 'gateway://diagnostics/process' }),
+        await user.session.call('resources/read', { uri: 'resources://gateway/events' }),
+      ])
+      for (const { name } of users) {
+        if (name !== user.name) expect(text).to.not.include(`user:${name}`)
+      }
+      for (const id of [...instances.keys(), ...ended.keys()]) {
+        if (!user.seen.has(id)) expect(text).to.not.include(id.slice(0, 8))
+      }
+    }),
+    often(6, async () => {
+      const [user, id] = [one(users), anyId()]
+      const { status, text } = await ask(
+        `${base}/instances/${id}/artefacts/sha256/${'0'.repeat(64)}`,
+        { headers: bearer(user.token.token) },
+      )
+      expect(status).to.equal(404)
+      const instance = instances.get(id)
+      if (instance === undefined || !sees(user, instance)) expectUnknown(user, text)
+    }),
+    often(12, () => subscribe(one(users), anyId())),
+    often(3, async () => {
+      const user = one(users)
+      const id = one([...user.follows])
+      if (id === undefined) return
+      await user.session.call('resources/unsubscribe', { uri: at(id) })
+      user.follows.delete(id)
+    }),
+    often(10, async () => {
+      const [id, instance] = one([...instances])
+      const told = users.filter(user => user.follows.has(id) && sees(user, instance))
+      const countOf = ({ events }: User) => events.updates.filter(uri => uri === at(id)).length
+      const before = new Map(told.map(user => [user, countOf(user)]))
+      instance.x++
+      instance.joined.setScene({ owner: instance.owner.name, x: instance.x })
+      for (const user of told) {
+        const more = () => countOf(user) > (before.get(user) ?? 0)
+        await user.events.until(more, `the update of ${user.name} in step ${step}`)
+      }
+    }),
+    often(4, async () => {
+      const instance = one([...instances.values()])
+      await changing(() => {
+        instance.visible = one(visibilities)
+        instance.joined.tell({ visible_to: instance.visible })
+      })
+      await settled()
+    }),
+    often(1, async () => {
+      if (instances.size >= maxInstances) return
+      await changing(() => joinOne())
+      await settled()
+    }),
+    often(1, async () => {
+      if (instances.size <= 3) return
+      const [id, instance] = one([...instances])
+      await changing(async () => {
+        instances.delete(id)
+        ended.set(id, instance.owner)
+        await instance.joined.leave()
+      })
+      await settled()
+    }),
+    often(0.4, async () => {
+      const user = one(users)
+      const team = one(teams.filter(team => team !== user.team))
+      await changing(async () => {
+        await admin.setUser(user.name, { team })
+        user.team = team
+      })
+      // Another team, another view.
+      user.seen.clear()
+      await reopen(user)
+      await settled()
+    }),
+    often(0.2, async () => {
+      const user = one(users)
+      const { id, token } = user.token
+      await caller.call('DELETE', `/tokens/${id}`, user.access)
+      user.token = await makeToken(user.access, 'read')
+      await reopen(user)
+      for (const id of visibleTo(user)) user.seen.add(id)
+      const refused = await ask(`${base}/mcp`, { method: 'GET', headers: bearer(token) })
+      expect(refused.status).to.equal(401)
+    }),
   ]
 
   async function joinOne(): Promise<void> {
@@ -378,10 +339,10 @@ describe('the isolation of users at a gateway, by a random model', function () {
   it(`shows and tells nothing of others, and all of what is theirs, in ${steps} steps of seed ${seed}`, async () => {
     for (let at = 0; at < 5; at++) await joinOne()
     await settled()
-    const total = actions.reduce((sum, [weight]) => sum + weight, 0)
+    const total = actions.reduce((sum, { weight }) => sum + weight, 0)
     for (step = 1; step <= steps; step++) {
       let drawn = random() * total
-      const [, act] = actions.find(([weight]) => (drawn -= weight) < 0) ?? actions[0]!
+      const { act } = actions.find(({ weight }) => (drawn -= weight) < 0) ?? actions[0]!
       await act()
       checkUpdates()
     }

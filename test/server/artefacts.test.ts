@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { PNG } from 'pngjs'
@@ -8,23 +6,20 @@ import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { RawSession } from '../helpers/mcp.ts'
 import { pngOf } from '../helpers/pictures.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
+import { newFolder } from '../helpers/cleanup.ts'
+
+const folder = newFolder()
+const root = join(folder, 'dcc-mcp-artefacts')
 
 describe('artefacts that are read in parts', () => {
-  let folder: string
-  let root: string
   let serve: RunningServe
   let session: RawSession
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'artefacts-'))
-    root = join(folder, 'dcc-mcp-artefacts')
     serve = await serveInProcess({ registryDir: folder })
     session = await RawSession.open(serve.url)
   })
-  after(async () => {
-    await serve.stop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  after(() => serve.stop())
 
   const uriOf = (hex: string) => `artefact://sha256/${hex}`
   const readAnswer = (uri: string): Promise<any> => session.call('resources/read', { uri })

@@ -42,6 +42,10 @@ describe('capture://current_window, taken by the application itself', () => {
     await until(isListed, 'the resource in the list')
   }
   const offer = (capture: object) => app.done({ type: 'app.update', capture })
+  const widthOf = async (of: string) => {
+    const { result, error } = await session.call('resources/read', { uri: of })
+    return error ?? Buffer.from(result.contents[0].blob, 'base64').readUInt32BE(16)
+  }
   const told = () => events.messages.filter(({ method }) => method === listChanged).length
 
   it('is there from the offer to its withdrawal, and clients hear of both', async () => {
@@ -60,10 +64,6 @@ describe('capture://current_window, taken by the application itself', () => {
   it('brings the viewport alone, where the application draws it', async () => {
     await begin(both, ({ target }) => ({ png: pngOf(target === 'window' ? 40 : 20, 10) }))
     const viewport = 'capture://viewport'
-    const widthOf = async (of: string) => {
-      const { result, error } = await session.call('resources/read', { uri: of })
-      return error ?? Buffer.from(result.contents[0].blob, 'base64').readUInt32BE(16)
-    }
     const template = `${viewport}{?camera,of,view,max_width}`
     const isOffered = async () => {
       const { result } = await session.call('resources/templates/list')
@@ -89,12 +89,7 @@ describe('capture://current_window, taken by the application itself', () => {
       const png = pngOf(target === 'viewport' ? 20 : 40, 10)
       return shot === undefined ? { png, view: { eye: 7 } } : { png }
     })
-    const shotAt = async (query: string) => {
-      const { result, error } = await session.call('resources/read', {
-        uri: `capture://viewport?${query}`,
-      })
-      return error ?? Buffer.from(result.contents[0].blob, 'base64').readUInt32BE(16)
-    }
+    const shotAt = (query: string) => widthOf(`capture://viewport?${query}`)
     expect(await shotAt('camera=Camera&max_width=30')).to.equal(20)
     expect(await shotAt('of=Cube,Lamp&view=top')).to.equal(20)
     expect(await shotAt('of=Cube')).to.equal(20)
@@ -123,7 +118,7 @@ describe('capture://current_window, taken by the application itself', () => {
   })
 
   it('says in the words of the application why it has left with its scene', async () => {
-    const other = await serveInProcess({})
+    await using other = await serveInProcess({})
     const reader = await RawSession.open(other.url)
     const left = await LinkClient.connect(other)
     left.say({ type: 'bye', clear: true, reason: 'the add-on is disabled' })
@@ -133,6 +128,5 @@ describe('capture://current_window, taken by the application itself', () => {
       'no application is connected; the application says: "the add-on is disabled"; ' +
         'ask the person to connect it again',
     )
-    await other.stop()
   })
 })

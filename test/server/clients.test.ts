@@ -1,10 +1,8 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { bearer, makeKeys, type TestKeys } from '../helpers/keyed-server.ts'
 import { ask, Events, RawSession, rpc } from '../helpers/mcp.ts'
-import { statelessHeaders, statelessMeta } from '../helpers/stateless.ts'
+import { statelessMeta, statelessPost } from '../helpers/stateless.ts'
 import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 
@@ -12,19 +10,16 @@ const uri = 'server://clients'
 
 /** A client of the stateless transport by this name. */
 function statelessClient(url: string, name: string, extra: Record<string, string> = {}) {
-  const request = (method: string, given: Record<string, unknown>) => {
-    const _meta = statelessMeta({ clientInfo: { name, version: '7' } })
-    const params = { ...given, _meta }
-    const headers = { ...statelessHeaders(method, given), ...extra }
-    return { headers, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) }
-  }
+  const _meta = statelessMeta({ clientInfo: { name, version: '7' } })
+  const post = (method: string, params: Record<string, unknown>) =>
+    statelessPost(method, { ...params, _meta }, extra)
   return {
     async call(method: string, params: Record<string, unknown> = {}): Promise<any> {
-      return (await ask(url, { method: 'POST', ...request(method, params) })).json
+      return (await ask(url, post(method, params))).json
     },
     async listen(uri: string): Promise<Events> {
       const notifications = { resourceSubscriptions: [uri] }
-      const { headers, body } = request('subscriptions/listen', { notifications })
+      const { headers, body } = post('subscriptions/listen', { notifications })
       const events = await Events.open(url, headers, body)
       await events.until(() => events.messages.length > 0, 'the acknowledgement')
       return events
@@ -200,23 +195,19 @@ describe('server://clients, for callers who may only read', () => {
 })
 
 describe('server://clients of a gateway', () => {
+  const registryDir = newFolder()
+
   it('is read and pushed without being listed', async () => {
-    const registryDir = await mkdtemp(join(tmpdir(), 'gateway-clients-'))
-    const gateway = gatewayInProcess({ port: 0, registryDir })
-    try {
-      const { url } = await gateway.line('listening')
-      const page = statelessClient(url, 'service-page')
-      const agent = statelessClient(url, 'agent')
-      const followed = await follow(page)
-      const { resources } = (await agent.call('resources/list')).result
-      expect(resources).to.have.length(5)
-      expect(JSON.stringify(resources)).to.not.contain('server:')
-      await agent.call('resources/read', { uri: 'gateway://instances' })
-      const seen = await followed.until(state => named(state, 'agent')?.last_read !== undefined)
-      expect(named(seen, 'agent').last_read.uri).to.equal('gateway://instances')
-    } finally {
-      await gateway.stop()
-      await rm(registryDir, { recursive: true, force: true })
-    }
+    await using gateway = gatewayInProcess({ port: 0, registryDir })
+    const { url } = await gateway.line('listening')
+    const page = statelessClient(url, 'service-page')
+    const agent = statelessClient(url, 'agent')
+    const followed = await follow(page)
+    const { resources } = (await agent.call('resources/list')).result
+    expect(resources).to.have.length(5)
+    expect(JSON.stringify(resources)).to.not.contain('server:')
+    await agent.call('resources/read', { uri: 'gateway://instances' })
+    const seen = await followed.until(state => named(state, 'agent')?.last_read !== undefined)
+    expect(named(seen, 'agent').last_read.uri).to.equal('gateway://instances')
   })
 })

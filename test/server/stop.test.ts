@@ -20,9 +20,7 @@ describe('stopping a server', () => {
   let serve: RunningServe
   let registryDir: string
 
-  beforeEach(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'stop-'))
-  })
+  beforeEach(async () => (registryDir = await mkdtemp(join(tmpdir(), 'stop-'))))
   afterEach(async () => {
     await serve.stop()
     await rm(registryDir, { recursive: true, force: true })

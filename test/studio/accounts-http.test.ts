@@ -12,9 +12,6 @@ before(async function () {
   postgres = await startPostgres(this)
   database.url = async () => new URL(await postgres.schema())
 })
-after(async () => {
-  database.url = inFiles
-  await postgres?.remove()
-})
+after(() => void (database.url = inFiles))
 
 for (const suite of suites) await import(`../server/accounts/${suite}.test.ts`)

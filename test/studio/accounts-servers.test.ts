@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import * as fs from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { newFolder } from '../helpers/cleanup.ts'
 import { until } from '../helpers/until.ts'
-import { type AccountsProcess, createCaller, startAccountsProcess } from '../helpers/accounts.ts'
+import { createCaller, startAccountsProcess } from '../helpers/accounts.ts'
 import { cleanEnv, runProgram } from '../helpers/program.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 
@@ -11,27 +11,17 @@ describe('accounts servers on one PostgreSQL database', () => {
   let postgres: Postgres
   let folder: string
   let env: Record<string, string>
-  const running: AccountsProcess[] = []
 
   before(async function () {
     postgres = await startPostgres(this)
   })
-  after(() => postgres?.remove())
   beforeEach(async () => {
-    folder = fs.mkdtempSync(join(tmpdir(), 'accounts-servers-'))
+    folder = newFolder()
     env = { SERVICE_DATABASE_URL: await postgres.schema() }
-  })
-  afterEach(async () => {
-    await Promise.all(running.splice(0).map(server => server.stop()))
-    fs.rmSync(folder, { recursive: true, force: true })
   })
 
   const data = (name: string) => join(folder, name)
-  async function start(name: string): Promise<AccountsProcess> {
-    const server = await startAccountsProcess({ dataDir: data(name), env })
-    running.push(server)
-    return server
-  }
+  const start = (name: string) => startAccountsProcess({ dataDir: data(name), env })
   /** As the operator does for every further server. */
   function copyKeys(): void {
     fs.mkdirSync(data('two'), { recursive: true, mode: 0o700 })

@@ -20,24 +20,8 @@ describe('accounts in PostgreSQL', () => {
   before(async function () {
     postgres = await startPostgres(this)
   })
-  after(() => postgres?.remove())
 
-  describeAccountStore('PostgreSQL', async () => {
-    const url = await postgres.schema()
-    const opened: AccountStore[] = []
-    const again = async () => {
-      const store = await open(url)
-      opened.push(store)
-      return store
-    }
-    return {
-      store: await again(),
-      again,
-      async remove() {
-        for (const store of opened) await store.close()
-      },
-    }
-  })
+  describeAccountStore('PostgreSQL', async () => open(await postgres.schema()))
 
   it('are made once by servers that start at the same time', async () => {
     const url = await postgres.schema()

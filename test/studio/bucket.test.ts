@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ArtefactStore, type StoreOptions } from '../../src/server/artefacts/store.ts'
 import { defaultBounds } from '../helpers/bounds.ts'
-import { withFolder } from '../helpers/folder.ts'
+import { atEnd, newFolder } from '../helpers/cleanup.ts'
 import { settableClock } from '../helpers/fakes.ts'
 import { describeArtefactStore } from '../unit/artefacts/store-suite.ts'
 import { bytesOf, type CreateStore, hexOf, openFolder, sha256 } from '../unit/artefacts/support.ts'
@@ -14,20 +14,16 @@ describe('artefacts in a bucket', () => {
   let swift: Swift
   let bucket: string
   let prefixes = 0
-  const stores: ArtefactStore[] = []
   before(async function () {
     swift = await useSwift(this)
     bucket = await swift.bucket()
-  })
-  afterEach(async () => {
-    await Promise.all(stores.splice(0).map(store => store.close()))
   })
 
   const newPrefix = () => `p${++prefixes}`
   async function open(prefix: string, options: StoreOptions = {}): Promise<ArtefactStore> {
     const files = await swift.open(`${bucket}/${prefix}`)
     const store = new ArtefactStore(files, options)
-    stores.push(store)
+    atEnd(() => store.close())
     await store.start()
     return store
   }
@@ -70,37 +66,37 @@ describe('artefacts in a bucket', () => {
   }
   describeArtefactStore('a bucket', create)
 
-  it('are files as in a folder, which an S3 tool copies in both directions', () =>
-    withFolder(async folder => {
-      const inFolder = await openFolder(join(folder, 'one'))
-      const small = (await inFolder.put(Buffer.from('small'), { display_name: 'small.txt' })).ref
-      const large = (await inFolder.put(randomBytes(20_000_000), { metadata: { frame: 7 } })).ref
-      await inFolder.close()
-      const prefix = newPrefix()
-      const bodies = join(folder, 'one', 'sha256')
-      for (const path of readdirSync(bodies, { recursive: true, encoding: 'utf8' })) {
-        if (!path.includes('/')) continue
-        await tool.write(`${prefix}/sha256/${path}`, readFileSync(join(bodies, path)))
-      }
-      const inBucket = await open(prefix)
-      expect((await inBucket.page(undefined, 9)).refs).to.have.deep.members([small, large])
-      for (const ref of [small, large]) {
-        expect(`sha256:${sha256(await bytesOf(inBucket, hexOf(ref)))}`).to.equal(ref.digest)
-      }
-      const own = (await inBucket.put(Buffer.from('of the bucket'), { mime: 'text/plain' })).ref
+  it('are files as in a folder, which an S3 tool copies in both directions', async () => {
+    const folder = newFolder()
+    const inFolder = await openFolder(join(folder, 'one'))
+    const small = (await inFolder.put(Buffer.from('small'), { display_name: 'small.txt' })).ref
+    const large = (await inFolder.put(randomBytes(20_000_000), { metadata: { frame: 7 } })).ref
+    await inFolder.close()
+    const prefix = newPrefix()
+    const bodies = join(folder, 'one', 'sha256')
+    for (const path of readdirSync(bodies, { recursive: true, encoding: 'utf8' })) {
+      if (!path.includes('/')) continue
+      await tool.write(`${prefix}/sha256/${path}`, readFileSync(join(bodies, path)))
+    }
+    const inBucket = await open(prefix)
+    expect((await inBucket.page(undefined, 9)).refs).to.have.deep.members([small, large])
+    for (const ref of [small, large]) {
+      expect(`sha256:${sha256(await bytesOf(inBucket, hexOf(ref)))}`).to.equal(ref.digest)
+    }
+    const own = (await inBucket.put(Buffer.from('of the bucket'), { mime: 'text/plain' })).ref
 
-      for (const key of await tool.list(prefix)) {
-        const path = join(folder, 'two', key.slice(`${prefix}/`.length))
-        mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-        writeFileSync(path, await tool.read(key))
-      }
-      const copied = await openFolder(join(folder, 'two'))
-      expect((await copied.page(undefined, 9)).refs).to.have.deep.members([small, large, own])
-      for (const ref of [small, large, own]) {
-        expect(`sha256:${sha256(await bytesOf(copied, hexOf(ref)))}`).to.equal(ref.digest)
-      }
-      await copied.close()
-    }))
+    for (const key of await tool.list(prefix)) {
+      const path = join(folder, 'two', key.slice(`${prefix}/`.length))
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+      writeFileSync(path, await tool.read(key))
+    }
+    const copied = await openFolder(join(folder, 'two'))
+    expect((await copied.page(undefined, 9)).refs).to.have.deep.members([small, large, own])
+    for (const ref of [small, large, own]) {
+      expect(`sha256:${sha256(await bytesOf(copied, hexOf(ref)))}`).to.equal(ref.digest)
+    }
+    await copied.close()
+  })
 
   it('of another server are found at once, and listed after the next look', async () => {
     const prefix = newPrefix()

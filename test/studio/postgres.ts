@@ -1,8 +1,8 @@
 import { spawnSync, type SpawnSyncOptions } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { appendFile, chown, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { appendFile, chown, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { atEnd, newFolder } from '../helpers/cleanup.ts'
 import { type Pair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -26,14 +26,13 @@ export interface Postgres {
   restart(mode?: 'fast' | 'immediate'): void
   stop(mode?: 'fast' | 'immediate'): void
   start(): void
-  remove(): Promise<void>
 }
 
 /** Starts one in a `before` hook; skips the suite, with the reason, where it is not installed. */
 export async function startPostgres(context: Mocha.Context): Promise<Postgres> {
   const bin = await findPrograms()
   if (bin === null) skipBecause(context, 'PostgreSQL is not installed')
-  const folder = await mkdtemp(join(tmpdir(), 'service-cli-postgres-'))
+  const folder = newFolder()
   const run = runnerOf(folder, bin)
   const data = join(folder, 'data')
   const port = await freePort()
@@ -45,6 +44,7 @@ export async function startPostgres(context: Mocha.Context): Promise<Postgres> {
   const start = () => run('pg_ctl', '-D', data, '-l', log, '-w', '-t', '30', 'start')
   const stop = (mode = 'fast') => run('pg_ctl', '-D', data, '-w', '-m', mode, 'stop')
   start()
+  atEnd(() => stop('immediate'))
   const url = (parameters = '') =>
     `postgres://app@127.0.0.1:${port}/postgres${parameters === '' ? '' : `?${parameters}`}`
   let schemas = 0
@@ -89,10 +89,6 @@ export async function startPostgres(context: Mocha.Context): Promise<Postgres> {
     },
     stop,
     start,
-    async remove() {
-      stop('immediate')
-      await rm(folder, { recursive: true, force: true })
-    },
   }
 }
 

@@ -16,9 +16,6 @@ describe('servers that keep artefacts in one bucket', () => {
       startServeProcess({ flags: ['--artefacts', bucket, '--capture', 'off'], env: swift.env })
     ;[one, two] = await Promise.all([start(), start()])
   })
-  after(async () => {
-    await Promise.all([one?.stop(), two?.stop()])
-  })
 
   const download = (server: ServeProcess, hex: string, headers: Record<string, string> = {}) =>
     fetch(`${server.base}/artefacts/sha256/${hex}`, { headers })

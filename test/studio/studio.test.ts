@@ -39,7 +39,6 @@ describe('a studio: two gateways behind nginx, and three instances', function ()
     isOver = true
     await running
     await Promise.all((clients ?? []).map(client => client.close()))
-    await studio?.stop()
   })
 
   /** Every client has read that the instance has this value. */

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import tls from 'node:tls'
+import { atEnd, newFolder } from '../helpers/cleanup.ts'
 import { createCaller, startAccountsProcess } from '../helpers/accounts.ts'
 import { makePair, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -43,7 +43,6 @@ export interface Studio {
   /** The row of the instance, as this gateway has it, or that to which nginx sends the first key. */
   rowOf(instance: StudioInstance, gateway?: StudioGateway): Promise<any>
   read(uri: string, gateway: StudioGateway): Promise<any>
-  stop(): Promise<void>
 }
 
 const instanceNames = ['a', 'b', 'c']
@@ -55,138 +54,114 @@ const gatewayName = 'gateways.studio.example'
 /** Started in a `before` hook; skips the suite, with the reason, where something is missing. */
 export async function startStudio(context: Mocha.Context): Promise<Studio> {
   if (spawnSync('nginx', ['-v']).error !== undefined) skipBecause(context, 'needs nginx')
-  const ends: (() => unknown)[] = []
-  const stop = async (): Promise<void> => {
-    for (const end of ends.splice(0).toReversed()) await end()
-  }
-  try {
-    return await start()
-  } catch (error) {
-    await stop()
-    throw error
-  }
+  const folder = newFolder()
+  const names = ['localhost', proxyAddress, gatewayName, ...gatewayAddresses]
+  const pair = makePair({ names })
+  const { certFile, keyFile } = await writePair(folder, pair)
+  const trusted = tls.getCACertificates('default')
+  tls.setDefaultCACertificates([...trusted, pair.cert])
+  atEnd(() => tls.setDefaultCACertificates(trusted))
+  const accounts = await startAccountsProcess()
+  const caller = createCaller(accounts.url)
+  const { access_token: access } = await caller.register('ada')
+  const named = { name: 'ada-ws', scopes: ['instance'] }
+  const { token } = (await caller.call('POST', '/tokens', access, named)).json
+  const tokenFile = join(folder, 'join.token')
+  await writeFile(tokenFile, token, { mode: 0o600 })
+  const keyStore = await makeKeys()
+  const allKeys = await Promise.all(
+    Array.from({ length: 12 }, (_, at) => keyStore.create(`agent-${at}`)),
+  )
+  const port = await freePort()
+  const gatewayPort = await freePort()
+  const base = `https://${proxyAddress}:${port}`
 
-  async function start(): Promise<Studio> {
-    const folder = await mkdtemp(join(tmpdir(), 'studio-'))
-    ends.push(() => rm(folder, { recursive: true, force: true }))
-    const names = ['localhost', proxyAddress, gatewayName, ...gatewayAddresses]
-    const pair = makePair({ names })
-    const { certFile, keyFile } = await writePair(folder, pair)
-    const trusted = tls.getCACertificates('default')
-    tls.setDefaultCACertificates([...trusted, pair.cert])
-    ends.push(() => tls.setDefaultCACertificates(trusted))
-    const accounts = await startAccountsProcess()
-    ends.push(() => accounts.stop())
-    const caller = createCaller(accounts.url)
-    const { access_token: access } = await caller.register('ada')
-    const named = { name: 'ada-ws', scopes: ['instance'] }
-    const { token } = (await caller.call('POST', '/tokens', access, named)).json
-    const tokenFile = join(folder, 'join.token')
-    await writeFile(tokenFile, token, { mode: 0o600 })
-    const keyStore = await makeKeys()
-    ends.push(() => keyStore.remove())
-    const allKeys = await Promise.all(
-      Array.from({ length: 12 }, (_, at) => keyStore.create(`agent-${at}`)),
-    )
-    const port = await freePort()
-    const gatewayPort = await freePort()
-    const base = `https://${proxyAddress}:${port}`
-
-    const startGateway = (address: string) => {
-      const flags = [
-        '--host',
-        address,
-        '--tls-cert',
-        certFile,
-        '--tls-key',
-        keyFile,
-        '--aggregate',
-        '--accept-joins',
-        accounts.url,
-        '--public-url',
-        base,
-        '--allowed-host',
-        gatewayName,
-        '--trusted-proxy',
-        proxyAddress,
-        '--keys-file',
-        keyStore.path,
-      ]
-      const registryDir = join(folder, `gateway-${address}`)
-      return startGatewayProcess({ port: gatewayPort, registryDir, flags })
-    }
-    const at = ({ address }: StudioGateway) => `${address}:${gatewayPort}`
-    const gateways: StudioGateway[] = []
-    ends.push(() => Promise.all(gateways.map(({ process }) => process.kill())))
-    for (const address of gatewayAddresses) {
-      const gateway = { address, process: startGateway(address) }
-      gateways.push(gateway)
-      await gateway.process.line('listening')
-    }
-    const nginx = await startNginx(folder, {
-      port,
-      address: proxyAddress,
-      gateways: gateways.map(at),
-    })
-    ends.push(() => nginx.end())
-
-    const instances: StudioInstance[] = []
-    ends.push(() => Promise.all(instances.map(({ serve }) => serve.stop())))
-    const started = instanceNames.map(async name => {
-      const sceneFile = join(folder, `${name}.json`)
-      const set = (value: number) => writeFile(sceneFile, JSON.stringify({ value, objects: [] }))
-      await set(0)
-      const serve = await startServeProcess({
-        env: { NODE_EXTRA_CA_CERTS: certFile },
-        flags: [
-          ...gatewayAddresses.flatMap(each => ['--join', `https://${each}:${gatewayPort}`]),
-          '--join-token-file',
-          tokenFile,
-          '--visible-to',
-          'all',
-          '--scene-file',
-          sceneFile,
-          '--name',
-          name,
-        ],
-      })
-      const uri = `instance://${serve.instanceId}/scene/current`
-      instances.push({ name, serve, uri, set })
-    })
-    await Promise.all(started)
-
-    const headersOf = (key: string) => ({ Authorization: `Bearer ${key}` })
-    const atOf = async (key: string) => {
-      const { headers } = await ask(`${base}/healthz`, { headers: headersOf(key) })
-      return String(headers['x-gateway'])
-    }
-    const keyed = await Promise.all(allKeys.map(async key => ({ key, of: await atOf(key) })))
-    const keys = gateways.map(gateway => keyed.find(({ of }) => of === at(gateway))?.key)
-    if (keys.includes(undefined)) throw new Error('nginx sends every key to one gateway')
-    const read = async (uri: string, gateway: StudioGateway) => {
-      const params = { uri }
-      const post = statelessPost('resources/read', params, headersOf(keys[0] ?? ''))
-      const { json } = await ask(`https://${at(gateway)}/mcp`, post)
-      return json
-    }
-    return {
-      gateways,
-      instances,
+  const startGateway = (address: string) => {
+    const flags = [
+      '--host',
+      address,
+      '--tls-cert',
+      certFile,
+      '--tls-key',
+      keyFile,
+      '--aggregate',
+      '--accept-joins',
+      accounts.url,
+      '--public-url',
       base,
-      keys: keys.filter(key => key !== undefined),
-      async restart(gateway) {
-        gateway.process = startGateway(gateway.address)
-        await gateway.process.line('listening')
-      },
-      async rowOf({ serve }, gateway = gateways[0]) {
-        if (gateway === undefined) throw new Error('no gateway')
-        const { result } = await read('gateway://instances?include_dead=true', gateway)
-        const { instances: rows } = JSON.parse(result.contents[0].text)
-        return rows.find((row: any) => row.instance_id === serve.instanceId)
-      },
-      read,
-      stop,
-    }
+      '--allowed-host',
+      gatewayName,
+      '--trusted-proxy',
+      proxyAddress,
+      '--keys-file',
+      keyStore.path,
+    ]
+    const registryDir = join(folder, `gateway-${address}`)
+    return startGatewayProcess({ port: gatewayPort, registryDir, flags })
+  }
+  const at = ({ address }: StudioGateway) => `${address}:${gatewayPort}`
+  const gateways: StudioGateway[] = []
+  for (const address of gatewayAddresses) {
+    const gateway = { address, process: startGateway(address) }
+    gateways.push(gateway)
+    await gateway.process.line('listening')
+  }
+  await startNginx(folder, { port, address: proxyAddress, gateways: gateways.map(at) })
+
+  const instances: StudioInstance[] = []
+  const started = instanceNames.map(async name => {
+    const sceneFile = join(folder, `${name}.json`)
+    const set = (value: number) => writeFile(sceneFile, JSON.stringify({ value, objects: [] }))
+    await set(0)
+    const serve = await startServeProcess({
+      env: { NODE_EXTRA_CA_CERTS: certFile },
+      flags: [
+        ...gatewayAddresses.flatMap(each => ['--join', `https://${each}:${gatewayPort}`]),
+        '--join-token-file',
+        tokenFile,
+        '--visible-to',
+        'all',
+        '--scene-file',
+        sceneFile,
+        '--name',
+        name,
+      ],
+    })
+    const uri = `instance://${serve.instanceId}/scene/current`
+    instances.push({ name, serve, uri, set })
+  })
+  await Promise.all(started)
+
+  const headersOf = (key: string) => ({ Authorization: `Bearer ${key}` })
+  const atOf = async (key: string) => {
+    const { headers } = await ask(`${base}/healthz`, { headers: headersOf(key) })
+    return String(headers['x-gateway'])
+  }
+  const keyed = await Promise.all(allKeys.map(async key => ({ key, of: await atOf(key) })))
+  const keys = gateways.map(gateway => keyed.find(({ of }) => of === at(gateway))?.key)
+  if (keys.includes(undefined)) throw new Error('nginx sends every key to one gateway')
+  const read = async (uri: string, gateway: StudioGateway) => {
+    const params = { uri }
+    const post = statelessPost('resources/read', params, headersOf(keys[0] ?? ''))
+    const { json } = await ask(`https://${at(gateway)}/mcp`, post)
+    return json
+  }
+  return {
+    gateways,
+    instances,
+    base,
+    keys: keys.filter(key => key !== undefined),
+    async restart(gateway) {
+      gateway.process = startGateway(gateway.address)
+      await gateway.process.line('listening')
+    },
+    async rowOf({ serve }, gateway = gateways[0]) {
+      if (gateway === undefined) throw new Error('no gateway')
+      const { result } = await read('gateway://instances?include_dead=true', gateway)
+      const { instances: rows } = JSON.parse(result.contents[0].text)
+      return rows.find((row: any) => row.instance_id === serve.instanceId)
+    },
+    read,
   }
 }
 
@@ -194,7 +169,7 @@ export async function startStudio(context: Mocha.Context): Promise<Studio> {
 async function startNginx(
   folder: string,
   { port, address, gateways }: { port: number; address: string; gateways: readonly string[] },
-): Promise<{ end(): Promise<void> }> {
+): Promise<void> {
   const text = await readFile(join(root, 'docs/studio.md'), 'utf8')
   const block = /```nginx\n(.*?)```/s.exec(text)?.[1] ?? ''
   const exchanged = [
@@ -231,15 +206,13 @@ async function startNginx(
     stdio: 'ignore',
   })
   const exited = once(child, 'exit')
+  atEnd(() => {
+    child.kill('SIGTERM')
+    return exited
+  })
   await until(async () => {
     const answer = await ask(`https://localhost:${port}/healthz`).catch(() => null)
     if (answer === null && child.exitCode !== null) throw new Error(await readFile(log, 'utf8'))
     return answer !== null
   }, 'nginx answers')
-  return {
-    async end() {
-      child.kill('SIGTERM')
-      await exited
-    },
-  }
 }

@@ -3,15 +3,15 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, openSync } from 'node:fs'
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   type ArtefactBucket,
   openBucket,
   parseBucketUrl,
 } from '../../src/server/artefacts/bucket.ts'
+import { atEnd, newFolder } from '../helpers/cleanup.ts'
 import { until } from '../helpers/until.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { skipBecause } from '../helpers/skip.ts'
@@ -40,28 +40,17 @@ const credentials = {
 }
 const buckets = { made: 0 }
 
-let running: Promise<Swift> | undefined
-const children = new Set<ChildProcess>()
-let folder: string | undefined
-
-// A process of the tests may run several files, which share the server.
-process.once('exit', () => {
-  for (const child of children) child.kill('SIGKILL')
-  // Mocha ends a process that takes long to exit.
-  if (folder !== undefined) spawn('rm', ['-rf', folder], { stdio: 'ignore', detached: true })
-})
-
 /** In a `before` hook; skips the suite, with the reason, where Swift is not installed. */
 export async function useSwift(context: Mocha.Context): Promise<Swift> {
   const isThere = (name: string) => folders.some(each => existsSync(join(each, name)))
   if (!programs.every(isThere)) skipBecause(context, 'Swift or memcached is not installed')
   // The client reads its credentials from the environment alone.
   Object.assign(process.env, credentials)
-  return (running ??= startSwift())
+  return startSwift()
 }
 
 async function startSwift(): Promise<Swift> {
-  const home = (folder = await mkdtemp(join(tmpdir(), 'service-cli-swift-')))
+  const home = newFolder()
   const ports = await distinctPorts(5)
   const [memcached = 0, proxy = 0, ...rest] = ports
   await writeFile(join(home, 'swift.conf'), common)
@@ -73,13 +62,14 @@ async function startSwift(): Promise<Swift> {
   const rings = spawnSync('/usr/bin/python3', ['-c', ringScript, home, ...rest.map(String)])
   if (rings.status !== 0) throw new Error(`the rings of Swift were not made: ${rings.stderr}`)
 
+  const children: ChildProcess[] = []
+  atEnd(() => Promise.all(children.map(end)))
   const run = (name: string, ...args: string[]): ChildProcess => {
     const log = openSync(join(home, `${name}.log`), 'a')
     // Without the variable each start waits for a name server.
     const env = { ...process.env, EVENTLET_NO_GREENDNS: 'yes' }
     const child = spawn(name, args, { env, stdio: ['ignore', log, log] })
-    child.unref()
-    children.add(child)
+    children.push(child)
     return child
   }
   run('memcached', '-u', 'root', '-l', '127.0.0.1', '-p', String(memcached), '-m', '16')
@@ -129,7 +119,6 @@ async function startSwift(): Promise<Swift> {
 }
 
 async function end(child: ChildProcess): Promise<void> {
-  children.delete(child)
   if (child.exitCode !== null || child.signalCode !== null) return
   child.kill('SIGKILL')
   await once(child, 'exit')

@@ -1,23 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import {
-  chmod,
-  mkdir,
-  mkdtemp,
-  readdir,
-  rename,
-  rm,
-  symlink,
-  utimes,
-  writeFile,
-} from 'node:fs/promises'
-import { hostname, tmpdir } from 'node:os'
+import { chmod, mkdir, readdir, rename, symlink, utimes, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { findNextRun, liveInstances, localUrlOf } from '../../src/lib/instances/live-instances.ts'
 import type { InstanceRecord } from '../../src/lib/instances/record.ts'
 import { selectInstances } from '../../src/lib/instances/select-instance.ts'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { processStart } from '../../src/lib/instances/process.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 const record: InstanceRecord = {
@@ -60,10 +51,9 @@ describe('the address of an instance for this machine', () => {
 describe('liveInstances', () => {
   let dir: string
   beforeEach(async () => {
-    dir = await mkdtemp(join(tmpdir(), 'live-instances-'))
+    dir = newFolder()
     await mkdir(join(dir, 'instances'), { mode: 0o700 })
   })
-  afterEach(() => rm(dir, { recursive: true, force: true }))
 
   /** By id. */
   const names = new Map<string, string>()

@@ -9,13 +9,9 @@ const byLink = { mayWrite: true, keyHolder: null }
 describe('logins of the page', () => {
   let clock: ReturnType<typeof settableClock>
   let sessions: PageSessions
-  let ended: string[]
-
   beforeEach(() => {
     clock = settableClock()
     sessions = new PageSessions(clock)
-    ended = []
-    sessions.onEnded(principal => void ended.push(principal))
   })
 
   it('take a code once, until five minutes have passed', () => {
@@ -31,21 +27,25 @@ describe('logins of the page', () => {
     const { cookie, seconds } = sessions.open(byLink)
     expect(seconds).to.equal(12 * 3600)
     clock.advance(12 * hour - 1)
-    expect(sessions.find(cookie)).to.include({ principal: 'page:1' })
+    let ended = 0
+    sessions.watch(sessions.find(cookie)!, () => ended++)
     clock.advance(1)
     expect(sessions.find(cookie)).to.equal(null)
-    expect(ended).to.deep.equal(['page:1'])
+    expect(ended).to.equal(1)
   })
 
   it('end with the key that they were opened with, and not after it', () => {
-    const keyHolder = 'key:anna'
     const expiresAtMs = clock.now() + hour
-    const mortal = sessions.open({ mayWrite: false, keyHolder, expiresAtMs })
+    let revoke = () => {}
+    const watch = (ended: () => void) => {
+      revoke = ended
+      return () => {}
+    }
+    const mortal = sessions.open({ mayWrite: false, keyHolder: 'key:anna', expiresAtMs, watch })
     const other = sessions.open({ mayWrite: false, keyHolder: 'key:ben' })
     const linked = sessions.open(byLink)
     expect(mortal.seconds).to.equal(3600)
-    sessions.endOf(keyHolder)
-    expect(ended).to.deep.equal(['page:1'])
+    revoke()
     expect(sessions.find(mortal.cookie)).to.equal(null)
     for (const { cookie } of [other, linked]) expect(sessions.find(cookie)).not.to.equal(null)
   })
@@ -54,7 +54,6 @@ describe('logins of the page', () => {
     const byKey = { mayWrite: false, keyHolder: 'key:reader' }
     const linked = sessions.open(byLink)
     const cookies = Array.from({ length: 101 }, () => sessions.open(byKey).cookie)
-    expect(ended).to.deep.equal(['page:2'])
     expect(cookies.findIndex(cookie => sessions.find(cookie) !== null)).to.equal(1)
     expect(sessions.find(linked.cookie)).not.to.equal(null)
   })

@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { reapInstances } from '../../src/lib/instances/record-files.ts'
 import { makeRecord } from '../server/gateway/support.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 
 /** Above the largest process id that Linux gives (`pid_max`). */
 const deadPid = 4_194_305
 
 describe('reapInstances', () => {
   let base: string
-  beforeEach(async () => (base = await mkdtemp(join(tmpdir(), 'reap-'))))
-  afterEach(() => rm(base, { recursive: true, force: true }))
+  beforeEach(() => (base = newFolder()))
 
   const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000)
   const clean = () => reapInstances(base, silentLogger)

@@ -1,9 +1,10 @@
-import { chmod, chown, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { selectStateDirectory } from '../../src/lib/config/paths.ts'
 import { openStateDirectory } from '../../src/lib/instances/state-directory.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
@@ -36,12 +37,9 @@ describe('the state directory of Windows', () => {
 
 describe('openStateDirectory', () => {
   let base: string
-  beforeEach(async () => (base = await mkdtemp(join(tmpdir(), 'registry-dir-'))))
-  afterEach(() => rm(base, { recursive: true, force: true }))
+  beforeEach(() => (base = newFolder()))
 
   const modeOf = async (path: string) => (await stat(path)).mode & 0o777
-
-  const refusal = (path: string) => failureOf(() => openStateDirectory(path))
 
   it('makes the folder and instances/ for this user alone, and opens them again', async () => {
     const path = join(base, 'deep', 'registry')
@@ -64,55 +62,42 @@ describe('openStateDirectory', () => {
     expect(await modeOf(join(base, 'r'))).to.equal(0o700)
   })
 
-  it('refuses a folder in use that is open to others, and leaves its mode', async function () {
-    if (!posix) skipBecause(this, needsPosix)
-    for (const mode of [0o755, 0o701]) {
-      await mkdir(join(base, 'r'), { recursive: true })
-      await writeFile(join(base, 'r', 'somebody'), '')
-      await chmod(join(base, 'r'), mode)
-      const error = await refusal(join(base, 'r'))
-      expect(error.code).to.equal('registry_dir_unsafe')
-      expect(error.message).to.contain(join(base, 'r')).and.contain(mode.toString(8))
-      expect(error.hint).to.match(/--registry-dir, or chmod 700/)
-      expect(await modeOf(join(base, 'r'))).to.equal(mode)
-    }
-  })
-
-  it('refuses an open instances/ folder in use', async function () {
-    if (!posix) skipBecause(this, needsPosix)
-    const { instances } = await openStateDirectory(join(base, 'r'))
-    await writeFile(join(instances, 'x.token'), '')
-    await chmod(instances, 0o755)
-    expect((await refusal(join(base, 'r'))).message).to.contain(instances)
-  })
-
-  it('refuses a symlink, also with a trailing slash', async () => {
+  const inUse = async (mode: number, folder = 'r', name = 'somebody') => {
+    await mkdir(join(base, folder), { recursive: true, mode: 0o700 })
+    await writeFile(join(base, folder, name), '')
+    await chmod(join(base, folder), mode)
+  }
+  const linked = async () => {
     await mkdir(join(base, 'real'), { mode: 0o700 })
-    await symlink(join(base, 'real'), join(base, 'link'))
-    for (const path of [join(base, 'link'), `${join(base, 'link')}/`]) {
-      const error = await refusal(path)
-      expect(error.code).to.equal('registry_dir_unsafe')
-      expect(error.message).to.contain('symbolic link')
-    }
-  })
-
-  it('refuses the folder of another user', async function () {
-    if (process.getuid?.() !== 0) skipBecause(this, 'only root can give a file to somebody else')
+    await symlink(join(base, 'real'), join(base, 'r'))
+  }
+  const ofAnother = async () => {
     await mkdir(join(base, 'r'), { mode: 0o700 })
     await chown(join(base, 'r'), 65534, 65534)
-    const error = await refusal(join(base, 'r'))
-    expect(error.code).to.equal('registry_dir_unsafe')
-    expect(error.message).to.contain('65534')
-    expect(error.hint).to.contain('--registry-dir')
-  })
-
-  it('refuses a file, and a place where nothing can be made', async () => {
-    await writeFile(join(base, 'file'), '')
-    expect((await refusal(join(base, 'file'))).code).to.equal('registry_dir_unsafe')
-    const path = join(base, 'file', 'registry')
-    const error = await refusal(path)
-    expect(error.code).to.equal('storage_failed')
-    expect(error.message).to.contain(path).and.contain('ENOTDIR')
-    expect(error.hint).to.contain('--registry-dir')
-  })
+  }
+  const file = () => writeFile(join(base, 'r'), '')
+  const unsafe = 'registry_dir_unsafe'
+  const refused: [what: string, make: () => Promise<void>, path: string, ...told: string[]][] = [
+    ['a folder in use that is open to others', () => inUse(0o755), 'r', unsafe, 'r', '755'],
+    ['one that others can enter', () => inUse(0o701), 'r', unsafe, '701', 'or chmod 700'],
+    ['such an instances/', () => inUse(0o755, 'r/instances', 'x'), 'r', unsafe, 'r/instances'],
+    ['a symlink', linked, 'r', unsafe, 'symbolic link'],
+    ['a symlink with a slash', linked, 'r/', unsafe, 'symbolic link'],
+    ['the folder of another user', ofAnother, 'r', unsafe, '65534'],
+    ['a file', file, 'r', unsafe],
+    ['a place where nothing can be made', file, 'r/state', 'storage_failed', 'r/state', 'ENOTDIR'],
+  ]
+  for (const [what, make, path, code, ...told] of refused) {
+    it(`refuses ${what}, and leaves it as it is`, async function () {
+      if (!posix) skipBecause(this, needsPosix)
+      if (make === ofAnother && process.getuid?.() !== 0) skipBecause(this, 'only root can chown')
+      await make()
+      const before = await modeOf(join(base, 'r'))
+      const error = await failureOf(() => openStateDirectory(`${base}/${path}`))
+      expect(error.code).to.equal(code)
+      for (const text of told) expect(`${error.message} ${error.hint}`).to.contain(text)
+      expect(error.hint).to.contain('--registry-dir')
+      expect(await modeOf(join(base, 'r'))).to.equal(before)
+    })
+  }
 })

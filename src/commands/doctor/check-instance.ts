@@ -1,4 +1,4 @@
-import { ownerFile, readOwnerToken } from '../../lib/instances/state-directory.ts'
+import { instanceFile, readOwnerToken } from '../../lib/instances/state-directory.ts'
 import { absenceText } from '../../lib/instances/process.ts'
 import { shortId } from '../../lib/instances/select-instance.ts'
 import { HttpLink } from '../../lib/mcp/bridge/http-link.ts'
@@ -31,7 +31,7 @@ export async function checkInstance(
     const problem = await askReady(at.value, new AbortController().signal)
     if (problem !== null) throw new Error(problem)
     const answer = `answers in ${(performance.now() - startedMs).toFixed(1)} ms`
-    const ownerToken = await readOwnerToken(ownerFile(instancesDir, id))
+    const ownerToken = await readOwnerToken(instanceFile(instancesDir, id, 'owner'))
     const key = apiKey === null ? ownerToken : new Secret(apiKey)
     const scene = await readStatus(new URL('/mcp', at.value), key)
     if (health !== 'live') {

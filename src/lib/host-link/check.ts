@@ -10,7 +10,9 @@ export function orThrow<Value>(schema: z.ZodType<Value>, value: unknown, at = ''
   const { success, data, error } = schema.safeParse(value, { error: describe })
   if (success) return data
   const [{ path, message }] = error.issues as [z.core.$ZodIssue]
-  throw invalidMember(at + path.map(name => `/${nameInPointer(name)}`).join(''), message)
+  // The pointer goes back to the client: a long name is cut.
+  const names = path.map(name => `/${escapePointer(String(name).slice(0, 64))}`)
+  throw invalidMember(at + names.join(''), message)
 }
 
 /** `pointer` is empty when the value itself is wrong. */
@@ -30,11 +32,6 @@ export function must(detail: string) {
 export function withoutNulls(value: unknown): unknown {
   if (!isJsonObject(value)) return value
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
-}
-
-/** The pointer goes back to the client: a long name is cut. */
-function nameInPointer(name: PropertyKey): string {
-  return escapePointer(String(name).slice(0, 64))
 }
 
 const kinds: Partial<Record<string, string>> = {

@@ -107,22 +107,25 @@ export const noPictures: PictureOffer = { targets: [], shots: undefined, denied:
 
 export const appPost = z.object({ document, dcc_type: optional(dccType) })
 
-/** What came of an action; `text` is of a reason or message. */
-export function outcomeOf(text: z.ZodType<string, string>) {
-  return z.union(
-    [
-      z.enum(['success', 'timeout']),
-      z.object({ denied: z.object({ reason: text }) }),
-      z.object({ error: z.object({ message: text }) }),
-    ],
-    'must be "success", "timeout", {"denied":{"reason"}} or {"error":{"message"}}',
-  )
-}
+/** Characters of a reason or message of an outcome; what is longer is cut. */
+const maxReasonChars = 1000
+
+const reason = z.string().transform(text => text.slice(0, maxReasonChars).toWellFormed())
+
+/** What came of an action. */
+export const outcome = z.union(
+  [
+    z.enum(['success', 'timeout']),
+    z.object({ denied: z.object({ reason }) }),
+    z.object({ error: z.object({ message: reason }) }),
+  ],
+  'must be "success", "timeout", {"denied":{"reason"}} or {"error":{"message"}}',
+)
 
 const auditRecord = z
   .object({
     action: name,
-    outcome: optional(outcomeOf(z.string())),
+    outcome: optional(outcome),
     actor: optional(name),
     params: anything,
     duration_ms: optional(
@@ -182,7 +185,8 @@ const metadata = anything.transform((value, { addIssue }) => {
   return z.NEVER
 })
 
-const sidecarMembers = {
+/** What is said of an artefact beside its bytes and their media type. */
+export const sidecar = z.object({
   display_name: optional(name),
   session_id: optional(name),
   tool_call_id: optional(name),
@@ -190,10 +194,7 @@ const sidecarMembers = {
   correlation_id: optional(name),
   expires_at: optional(time),
   metadata,
-}
-
-/** What is said of an artefact beside its bytes and their media type. */
-export const sidecar = z.object(sidecarMembers)
+})
 
 const scenePatch = z
   .object({
@@ -264,7 +265,7 @@ export const messages = {
   // Their lists are checked with the scheme that they are of.
   'producer.register': z.object({ scheme: z.string(), resources: anything, templates: anything }),
   'resource.updated': z.object({ uri: z.string() }),
-  'artefact.put': z.object({ id: name, mime: mediaType, size: integer(0), ...sidecarMembers }),
+  'artefact.put': sidecar.extend({ id: name, mime: mediaType, size: integer(0) }),
   'checkpoint.add': checkpoint,
   // Notes have schemas of their own, for the page, too.
   'note.add': z.object({ note: z.unknown() }),

@@ -16,19 +16,12 @@ export interface SceneWarning {
   readonly count?: number
 }
 
-interface ReadJson {
-  /** Valid JSON, in which what JSON or Unicode lacks is replaced. */
-  readonly text: string
-  readonly value: unknown
-  readonly warnings: readonly SceneWarning[]
-}
-
 /**
  * Reads JSON of an application. `NaN`, infinities and numbers out of range become null, halves of
- * surrogate pairs (Python writes them for names that are not UTF-8) become U+FFFD. Throws a
- * `TypeError` that says what is wrong with any other text.
+ * surrogate pairs (Python writes them for names that are not UTF-8) become U+FFFD: `text` and
+ * `value` are without them. Throws a `TypeError` that says what is wrong with any other text.
  */
-export function readJson(given: string, maxDepth = maxJsonDepth): ReadJson {
+export function readJson(given: string, maxDepth = maxJsonDepth) {
   const text = wellFormedJson(given)
   const warnings: SceneWarning[] = text === given ? [] : [{ code: 'text_not_unicode' }]
   const json = parseJson(text, maxDepth)

@@ -28,12 +28,6 @@ export type SceneStep = { readonly before: string | null; readonly after: string
   | { readonly kind: 'member'; readonly name: string }
 )
 
-/** Bounds of a scene that is patched. `maxMessageBytes` is of its text. */
-interface SceneBounds {
-  readonly maxMessageBytes: number
-  readonly maxPatchedObjects: number
-}
-
 /**
  * A scene with one text for each object and member, so that a change costs what changed. Only for
  * scenes whose `objects` all have a text `id`, each once.
@@ -109,9 +103,12 @@ export class SceneObjects {
 
   /**
    * Returns what changed, in its order. Throws `limit_reached`, and changes nothing, when the scene
-   * would become too large.
+   * would become too large: `maxMessageBytes` is of its text.
    */
-  apply(patch: ScenePatch, bounds: SceneBounds): SceneStep[] {
+  apply(
+    patch: ScenePatch,
+    bounds: { maxMessageBytes: number; maxPatchedObjects: number },
+  ): SceneStep[] {
     const steps = this.#stepsOf(patch)
     let count = this.#ids.length
     let bytes = this.#bytes

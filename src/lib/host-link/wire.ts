@@ -65,18 +65,16 @@ interface Request<Type extends string> {
   readonly deadline_ms: number
 }
 
-interface CaptureRequest extends Request<'capture'> {
-  readonly target: PictureTarget
-  readonly shot?: PictureShot
-  readonly max_width: number
-  readonly max_bytes: number
-}
-
 /** From the server to the application. */
 export type ServerMessage =
   | Welcome
   | (Request<'read'> & { readonly uri: string })
-  | CaptureRequest
+  | (Request<'capture'> & {
+      readonly target: PictureTarget
+      readonly shot?: PictureShot
+      readonly max_width: number
+      readonly max_bytes: number
+    })
   /** To be answered once the server has the scene as the application shows it. */
   | Request<'refresh'>
   /** Whether a client follows the scene. Else few scenes are enough: readers ask for a refresh. */

@@ -27,20 +27,16 @@ export async function openStateDirectory(
   return { path, instances }
 }
 
-/** The files of one instance in `<registry_dir>/instances`. */
-
-export function recordFile(instancesDir: string, instanceId: string): string {
-  return join(instancesDir, `${instanceId}.json`)
-}
-
-/** Where the generated token of an instance lies. */
-export function tokenFile(instancesDir: string, instanceId: string): string {
-  return join(instancesDir, `${instanceId}.token`)
-}
-
-/** Where the token lies with which commands of the same account use the server of an instance. */
-export function ownerFile(instancesDir: string, instanceId: string): string {
-  return join(instancesDir, `${instanceId}.owner`)
+/**
+ * A file of one instance in `<registry_dir>/instances`: its record, its generated host token, or the
+ * token with which commands of the same account use its server.
+ */
+export function instanceFile(
+  instancesDir: string,
+  instanceId: string,
+  kind: 'json' | 'token' | 'owner',
+): string {
+  return join(instancesDir, `${instanceId}.${kind}`)
 }
 
 /** Null when there is no such token, or its file is not private to this user. */

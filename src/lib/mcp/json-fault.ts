@@ -1,11 +1,5 @@
 import { type ParseErrorCode, printParseErrorCode, visit } from 'jsonc-parser'
 
-interface JsonFault {
-  readonly what: string
-  readonly line: number
-  readonly column: number
-}
-
 /** Why a text that `JSON.parse` refuses is no JSON, and where. */
 export function jsonFault(text: string): string {
   const { what, line, column } = findFault(text, 'json')!
@@ -16,8 +10,8 @@ export function jsonFault(text: string): string {
  * What is wrong with the text; null: nothing. `jsonc` is JSON with comments and trailing commas. It
  * recurses, so check the depth before.
  */
-export function findFault(text: string, dialect: 'json' | 'jsonc'): JsonFault | null {
-  let first = null as JsonFault | null
+export function findFault(text: string, dialect: 'json' | 'jsonc') {
+  let first = null as { what: string; line: number; column: number } | null
   const isPlain = dialect === 'json'
   visit(
     text,

@@ -78,7 +78,8 @@ export interface ErrorDetails {
  * programs that use the library.
  */
 export class ServiceError extends Error {
-  override readonly name: string = 'ServiceError'
+  /** That of its class. */
+  override readonly name = this.constructor.name
   /** For programs; stable. */
   readonly code: ErrorCode
   /** For people: what to do next. */

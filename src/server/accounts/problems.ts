@@ -42,7 +42,6 @@ type Facts = Pick<z.infer<typeof wire.problem>, 'errors' | 'retry_after'>
 
 /** Refuses a request; the message is shown to the client. */
 export class AccountsProblem extends Error {
-  override readonly name = 'AccountsProblem'
   readonly code: ProblemCode
   readonly status
   readonly facts: Facts

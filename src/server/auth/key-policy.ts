@@ -13,6 +13,7 @@ import { Secret } from '../../lib/util/secret.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
 import {
   anonymous,
+  type AuthAccepted,
   type AuthOutcome,
   type AuthPolicy,
   type Caller,
@@ -51,8 +52,13 @@ export class KeyPolicy implements AuthPolicy {
   readonly #deps: KeyPolicyDeps
   readonly #configured: Secret | null
   readonly #follower: FileFollower
-  readonly #listeners = new Set<(principal: string) => void>()
-  #keys = new Map<string, ClientKey>()
+  /**
+   * Who has something open: an event stream may be open for days. An array, because V8 keeps the old
+   * tables of a map, with all requests that were in them, until its next full collection.
+   */
+  readonly #watches: { readonly principal: string; readonly ended: () => void }[] = []
+  readonly #openAccess: AuthAccepted
+  #keys = new Map<string, { readonly key: ClientKey; readonly access: AuthAccepted }>()
   #isOpen: boolean
   #problem: string | null = null
   #stop = () => {}
@@ -64,6 +70,7 @@ export class KeyPolicy implements AuthPolicy {
     this.#configured = key === undefined ? null : new Secret(key)
     this.#follower = new FileFollower(keysFile)
     this.#isOpen = mode === 'none'
+    this.#openAccess = this.#watched(openAccess)
   }
 
   /** Throws `config_invalid` for an unusable file: the server must not start. */
@@ -95,11 +102,6 @@ export class KeyPolicy implements AuthPolicy {
     return this.#follower.isUnchanged() ? decide() : this.#look().then(decide)
   }
 
-  readonly onRevoked = (listener: (principal: string) => void): (() => void) => {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
-  }
-
   readonly isOpen = (): boolean => this.#isOpen
 
   close(): void {
@@ -107,19 +109,38 @@ export class KeyPolicy implements AuthPolicy {
   }
 
   #decide(sent: string | undefined): AuthOutcome {
-    if (this.#isOpen) return openAccess
+    if (this.#isOpen) return this.#openAccess
     if (sent === undefined) return keyMissing
     const token = bearerToken(sent)
     if (token === null) return keyMalformed
     // The file comes first: the configured key may also stand there, with the scope `read`.
-    const key = token.startsWith(keyPrefix) ? this.#keys.get(keyDigest(token)) : undefined
-    if (key === undefined) {
+    const known = token.startsWith(keyPrefix) ? this.#keys.get(keyDigest(token)) : undefined
+    if (known === undefined) {
       if (this.#configured?.equals(token)) return keyHolder
       return this.#settings.mode === 'accounts' ? tokenUnknown : keyUnknown
     }
-    const expiresAtMs = key.expires_at === undefined ? undefined : Date.parse(key.expires_at)
-    if (expiresAtMs !== undefined && expiresAtMs <= Date.now()) return expired
-    return { ok: true, principal: principalOf(key), mayWrite: key.scope === 'write', expiresAtMs }
+    const { expiresAtMs = Infinity } = known.access
+    return expiresAtMs <= Date.now() ? expired : known.access
+  }
+
+  #accessOf({ name, scope, expires_at: expiresAt }: ClientKey): AuthAccepted {
+    const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt)
+    // The principal reveals nothing of the key in sessions and logs.
+    const principal = `key:${name}`
+    return this.#watched({ ok: true, principal, mayWrite: scope === 'write', expiresAtMs })
+  }
+
+  #watched(access: AuthAccepted): AuthAccepted {
+    const { principal } = access
+    return {
+      ...access,
+      watch: ended => {
+        const watch = { principal, ended }
+        this.#watches.push(watch)
+        // Streams are at the beginning, what is answered at once is at the end.
+        return () => void this.#watches.splice(this.#watches.lastIndexOf(watch), 1)
+      },
+    }
   }
 
   /** Reads the file when it has changed. Never rejects. */
@@ -151,19 +172,13 @@ export class KeyPolicy implements AuthPolicy {
   #apply(file: ClientKeys | null): void {
     const before = this.#keys
     const wasOpen = this.#isOpen
-    this.#keys = new Map(file?.keys.map(key => [key.sha256, key]))
+    this.#keys = new Map(file?.keys.map(key => [key.sha256, { key, access: this.#accessOf(key) }]))
     const { mode, mayOpen = mode === 'none' } = this.#settings
     if (file !== null) this.#isOpen = mayOpen && file.open === true
-    const ended = [...before.values()].filter(
-      key => !isDeepStrictEqual(this.#keys.get(key.sha256), key),
-    )
-    const principals = ended.map(principalOf)
+    const isSame = (key: ClientKey) => isDeepStrictEqual(this.#keys.get(key.sha256)?.key, key)
+    const ended = [...before.values()].filter(({ key }) => !isSame(key))
+    const principals = ended.map(({ access }) => access.principal)
     if (wasOpen && !this.#isOpen) principals.push(anonymous)
-    for (const listener of this.#listeners) principals.forEach(principal => listener(principal))
+    for (const watch of [...this.#watches]) if (principals.includes(watch.principal)) watch.ended()
   }
-}
-
-/** The name of the holder of a key in sessions and logs; reveals nothing of the key. */
-function principalOf({ name }: ClientKey): string {
-  return `key:${name}`
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { writePrivateFile } from '../../lib/config/private-file.ts'
-import { tokenFile } from '../../lib/instances/state-directory.ts'
+import { instanceFile } from '../../lib/instances/state-directory.ts'
 import { readSecretFile } from '../../lib/auth/secret-file.ts'
 import { Secret } from '../../lib/util/secret.ts'
 
@@ -26,7 +26,7 @@ export async function resolveHostToken(source: HostTokenSource) {
     return { secret: new Secret(text), file: source.file }
   }
   if (source.env) return { secret: new Secret(source.env), file: null }
-  const file = tokenFile(source.instancesDir, source.instanceId)
+  const file = instanceFile(source.instancesDir, source.instanceId, 'token')
   const secret = new Secret(randomBytes(32).toString('base64url'))
   await writePrivateFile(file, secret.reveal())
   return { secret, file }

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import pLimit from 'p-limit'
 import { systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import { errnoOf } from '../../lib/util/errors.ts'
-import { ownerFile, recordFile, tokenFile } from '../../lib/instances/state-directory.ts'
+import { instanceFile } from '../../lib/instances/state-directory.ts'
 import type { InstanceRecord } from '../../lib/instances/record.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
@@ -82,7 +82,7 @@ export class InstanceFile {
   static async create(options: InstanceFileOptions): Promise<InstanceFile> {
     const file = new InstanceFile(options)
     const { instancesDir, record, ownerToken } = options
-    const path = ownerFile(instancesDir, record.instance_id)
+    const path = instanceFile(instancesDir, record.instance_id, 'owner')
     // Before the record by which commands find it.
     if (ownerToken !== undefined) {
       await file.#attempt(() => replaceFile(path, ownerToken.reveal(), notDurable))
@@ -94,7 +94,7 @@ export class InstanceFile {
   private constructor(options: InstanceFileOptions) {
     this.#options = options
     this.#record = options.record
-    this.path = recordFile(options.instancesDir, options.record.instance_id)
+    this.path = instanceFile(options.instancesDir, options.record.instance_id, 'json')
     this.#timer = setInterval(() => void this.beat(), options.heartbeatMs).unref()
   }
 
@@ -138,7 +138,8 @@ export class InstanceFile {
 
   get #tokens(): readonly string[] {
     const { instancesDir, record } = this.#options
-    return [tokenFile, ownerFile].map(fileOf => fileOf(instancesDir, record.instance_id))
+    const kinds = ['token', 'owner'] as const
+    return kinds.map(kind => instanceFile(instancesDir, record.instance_id, kind))
   }
 
   async #attempt(work: () => Promise<unknown>): Promise<void> {

@@ -11,11 +11,8 @@ export type GatewayAccessLog = (entry: AccessEntry | InstanceAccess) => void
 
 /** The access log of a host that has only an ordinary log. */
 export function accessLogOn(log: Logger): AccessLog {
-  return ({ method, path, rpc, uri, status, durationMs, principal, peer }) =>
-    log.info(
-      { method, path, rpc, uri, status, duration_ms: durationMs, principal, peer },
-      'request',
-    )
+  return ({ durationMs, route: _, own: __, ...entry }) =>
+    log.info({ ...entry, duration_ms: durationMs }, 'request')
 }
 
 /** Writes one entry when the answer has left or the connection is cut. */

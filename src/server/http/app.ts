@@ -6,12 +6,20 @@ import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
+import { maxTimerMs } from '../../lib/util/time.ts'
 import { type AccessLog, logWhenClosed } from './access-log.ts'
-import { type AuthPolicy, isWriteRefusal, openPolicy } from './authentication.ts'
-import { Callers } from './callers.ts'
+import {
+  type AuthOutcome,
+  type AuthPolicy,
+  type AuthRefused,
+  challenge,
+  isWriteRefusal,
+  openPolicy,
+  writeRefused,
+} from './authentication.ts'
 import { Guard, normaliseOrigin, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { type Metrics, metricsPath } from './metrics.ts'
-import { type Problem, toProblem, writeProblem } from './problem.ts'
+import { endRefused, type Problem, toProblem, writeProblem } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { RequestContext } from './request-context.ts'
 import { createPeerOf, isLocalRequest } from './trusted-proxies.ts'
@@ -144,6 +152,74 @@ export function createApp(parts: AppParts): Hono<AppEnv> {
   })
   app.notFound(c => serve(c, 'everyone', () => routes.fetch(c.req.raw, c.env)))
   return app
+}
+
+/** Lets callers in by a policy, and cuts what is open to a caller whose access ends. */
+class Callers {
+  readonly #policy: AuthPolicy
+  readonly #onRefused: (refused: RefusedRequest) => void
+
+  constructor(policy: AuthPolicy, onRefused: (refused: RefusedRequest) => void) {
+    this.#policy = policy
+    this.#onRefused = onRefused
+  }
+
+  /** Whether the caller is let in; otherwise the request is answered. */
+  admit(
+    req: IncomingMessage,
+    res: ServerResponse,
+    context: RequestContext,
+  ): boolean | Promise<boolean> {
+    const { method, headers } = req
+    const outcome = this.#policy.authenticate({ method, headers, peer: context.peer })
+    if (!(outcome instanceof Promise)) return this.#settle(res, context, outcome)
+    return outcome.then(settled => this.#settle(res, context, settled))
+  }
+
+  #settle(res: ServerResponse, context: RequestContext, outcome: AuthOutcome): boolean {
+    if (!outcome.ok) {
+      this.#refuse(res, context, outcome)
+      return false
+    }
+    const { principal, mayWrite = true, mayAnswer = mayWrite, expiresAtMs, viewer, watch } = outcome
+    Object.assign(context, { principal, mayWrite, mayAnswer, viewer })
+    // A client that left while it was authenticated closes nothing any more.
+    if (res.destroyed) return false
+    const { onClose } = context
+    // Cut, not ended: the client comes back and is told why it is not let in any more. Pushed one by
+    // one: a single closure over both kept whole requests alive until V8's next full collection, and
+    // cost a third of the time of a read.
+    if (watch !== undefined) onClose.push(watch(() => void res.destroy()))
+    if (expiresAtMs !== undefined) {
+      const delayMs = Math.min(expiresAtMs - Date.now(), maxTimerMs)
+      const timer = setTimeout(() => res.destroy(), delayMs)
+      onClose.push(() => clearTimeout(timer))
+    }
+    return true
+  }
+
+  /** Refuses a request that would change something, of a caller who may only read. */
+  refuseWrite(res: ServerResponse, context: RequestContext): void {
+    this.#refuse(res, context, this.#policy.refuseWrite?.() ?? writeRefused)
+  }
+
+  #refuse(res: ServerResponse, context: RequestContext, refused: AuthRefused): void {
+    const { path, peer, principal } = context
+    const { status, error = 'invalid_request', description, retryAfterSeconds } = refused
+    const headers: Record<string, string> = { 'Content-Type': 'application/json' }
+    // The others refuse no caller: another token would not help.
+    if (status !== 503 && status !== 421) {
+      // A client asks so whether it needs a key, as `mcp-config` does.
+      const isQuestion = refused.error === undefined && res.req.method === 'GET' && path === '/mcp'
+      const reason = status === 429 ? 'too_many_failures' : (refused.error ?? 'no_credentials')
+      const caller = principal === '' ? undefined : principal
+      if (!isQuestion) this.#onRefused({ status, reason, peer, principal: caller })
+      headers['WWW-Authenticate'] = challenge(refused)
+    }
+    if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds)
+    const text = JSON.stringify({ error, error_description: description })
+    endRefused(res, status, headers, text)
+  }
 }
 
 /** The listener for a server of `node:http`. */

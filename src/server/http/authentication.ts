@@ -36,7 +36,10 @@ export interface AuthAccepted {
   readonly expiresAtMs?: number
   /** Absent: the caller sees everything. */
   readonly viewer?: Viewer
-  /** Calls back when this access ends, or becomes another one. Returns the stop. */
+  /**
+   * Calls back when this access ends before its time, or becomes another one: what it has open is
+   * cut then. Returns the stop.
+   */
   readonly watch?: (ended: () => void) => () => void
 }
 
@@ -89,11 +92,6 @@ export interface AuthPolicy {
    * 403 `insufficient_scope`, naming the scope `write`.
    */
   refuseWrite?(): AuthRefused
-  /**
-   * Calls back with each principal whose access ended before its time; what it has open is cut
-   * then. Returns the way to stop listening.
-   */
-  onRevoked?(listener: (principal: string) => void): () => void
 }
 
 /** The principal of every caller of a server without authentication. */

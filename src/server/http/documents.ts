@@ -13,13 +13,8 @@ export type PublicDocuments = ReadonlyMap<string, () => Readonly<object>>
 /** What `/readyz` says beside that the server is ready, once it is. */
 export type ReadyFacts = () => object | Promise<object>
 
-interface PublicParts {
-  readyFacts?: ReadyFacts
-  documents?: PublicDocuments
-}
-
 /** Paths anyone may ask for: health and the well-known documents. */
-export function publicRoutes({ readyFacts, documents }: PublicParts): Hono<AppEnv> {
+export function publicRoutes(documents?: PublicDocuments, readyFacts?: ReadyFacts): Hono<AppEnv> {
   const app = new Hono<AppEnv>()
   app.get('/healthz', c => c.json({ status: 'ok' }))
   app.get('/readyz', async c => c.json({ status: 'ready', ...(await readyFacts?.()) }))

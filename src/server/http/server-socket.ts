@@ -13,7 +13,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { type HttpLimits, stallTimeoutMs } from './limits.ts'
 import { baseUrlOf, type ListenOptions } from './listen-options.ts'
-import { followPair, readPair, type TlsPair } from './tls.ts'
+import { followPair, readPair } from './tls.ts'
 import type { Upgrades } from './upgrade.ts'
 
 /** Idle keep-alive connections are closed after this. */
@@ -27,25 +27,19 @@ export interface Handlers {
   upgrades?: Upgrades
 }
 
-interface SocketParts {
-  limits: HttpLimits
-  log: Logger
-}
-
 /** The listening socket of a server, with its certificate. */
 export class ServerSocket {
   readonly #where: ListenOptions
-  readonly #parts: SocketParts
+  readonly #parts: { limits: HttpLimits; log: Logger }
   readonly #sockets = new Set<Socket>()
   /** Answers of each connection that have not left yet; 1 for one that left HTTP. */
   readonly #unanswered = new Map<Socket, number>()
   readonly #allAnswered = Promise.withResolvers<void>()
-  #pair: TlsPair | undefined
   #server: Server | null = null
   #unfollow = () => {}
   #stopped: Promise<void> | null = null
 
-  constructor(where: ListenOptions, parts: SocketParts) {
+  constructor(where: ListenOptions, parts: { limits: HttpLimits; log: Logger }) {
     this.#where = where
     this.#parts = parts
   }
@@ -67,8 +61,7 @@ export class ServerSocket {
   async bind(handlers: Handlers): Promise<void> {
     const { host, port, tls } = this.#where
     const { log } = this.#parts
-    this.#pair ??= tls && (await readPair(tls))
-    const server = this.#create(handlers)
+    const server = this.#create(handlers, tls && (await readPair(tls)))
     try {
       await once(server.listen({ host, port }), 'listening')
     } catch (error) {
@@ -91,7 +84,7 @@ export class ServerSocket {
     return (this.#stopped ??= this.#stop())
   }
 
-  #create({ listener, upgrades }: Handlers) {
+  #create({ listener, upgrades }: Handlers, pair?: Awaited<ReturnType<typeof readPair>>) {
     const { limits } = this.#parts
     const options: ServerOptions = {
       headersTimeout: limits.headersTimeoutMs,
@@ -105,9 +98,7 @@ export class ServerSocket {
       // The guard sees to it, with an answer that says what is wrong.
       requireHostHeader: false,
     }
-    const server = this.#pair
-      ? createSecureServer({ ...options, ...this.#pair })
-      : createServer(options)
+    const server = pair ? createSecureServer({ ...options, ...pair }) : createServer(options)
     server.timeout = stallTimeoutMs(limits)
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)

@@ -9,14 +9,8 @@ import type { TlsFiles } from './listen-options.ts'
 /** The files are checked for changes this often. */
 const pollMs = 1000
 
-/** A certificate with the key that belongs to it, for `node:tls`. */
-export interface TlsPair {
-  readonly cert: Buffer
-  readonly key: Buffer
-}
-
-/** Throws `config_invalid`. */
-export async function readPair({ certFile, keyFile }: TlsFiles): Promise<TlsPair> {
+/** A certificate with the key that belongs to it, for `node:tls`. Throws `config_invalid`. */
+export async function readPair({ certFile, keyFile }: TlsFiles) {
   const cert = await readPem('--tls-cert', certFile)
   const key = await readPem('--tls-key', keyFile)
   try {

@@ -2,9 +2,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isInNetwork, isLoopback, parseNetwork, plainAddress } from '../../lib/util/net.ts'
 
 /**
- * Tells who sent a request, from the address of the connection and the headers. Believes `X-Forwarded-For` when the connection comes from a trusted proxy, and then only as far
- * as the proxies go: each appends the address that it sees, so the last one that is no trusted
- * proxy is the client, and whatever stands before it may be made up. No other header is believed.
+ * Tells who sent a request, from the address of the connection and the headers. Believes
+ * `X-Forwarded-For` when the connection comes from a trusted proxy, and then only as far as the
+ * proxies go: each appends the address that it sees, so the last one that is no trusted proxy is the
+ * client, and whatever stands before it may be made up. No other header is believed.
  * `proxies` are addresses, or networks as in `10.0.0.0/8`. Throws `TypeError` for any other text.
  */
 export function createPeerOf(proxies: readonly string[]) {
@@ -14,15 +15,9 @@ export function createPeerOf(proxies: readonly string[]) {
     throw new TypeError(`a trusted proxy is an address or a network such as 10.0.0.0/8: ${text}`)
   })
   const isTrusted = (address: string) => networks.some(network => isInNetwork(network, address))
-  return ({
-    socket,
-    headers,
-  }: {
-    socket: { remoteAddress?: string }
-    headers: IncomingHttpHeaders
-  }): string => {
-    const { remoteAddress = 'unknown' } = socket
-    const forwarded = headers['x-forwarded-for']
+  return (req: { socket: { remoteAddress?: string }; headers: IncomingHttpHeaders }): string => {
+    const { remoteAddress = 'unknown' } = req.socket
+    const forwarded = req.headers['x-forwarded-for']
     if (forwarded === undefined || networks.length === 0) return remoteAddress
     const path = [...String(forwarded).split(','), remoteAddress].toReversed()
     const addresses = path.map(entry => plainAddress(entry.trim()))

@@ -54,10 +54,6 @@ export class Call implements Caller {
     this.progress = isBatched ? null : progressOf(parts.res, message)
   }
 
-  get clientName(): string | undefined {
-    return this.client?.name
-  }
-
   /** Aborted when the client cancels the request or, without a session, closes its connection. */
   get signal(): AbortSignal {
     if (this.#abort === undefined) {

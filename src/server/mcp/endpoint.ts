@@ -7,6 +7,7 @@ import { readBody } from '../http/body.ts'
 import { accepts, isJsonType, isUncoded } from '../http/media.ts'
 import type { Gauge } from '../http/metrics.ts'
 import type { RequestContext } from '../http/request-context.ts'
+import type { Notes } from '../notes/notes.ts'
 import type { ServedResources } from '../resources/served-resources.ts'
 import { Call, type CallParts, recordCall } from './call.ts'
 import type { ClientTable } from './client-table.ts'
@@ -35,7 +36,7 @@ import {
 } from './sessions.ts'
 import { envelopeProblem, isStateless, resultOpening } from './stateless.ts'
 import { SubscriptionHub } from './subscriptions.ts'
-import type { Tool, ToolParts } from './tools/tool.ts'
+import type { Tool } from './tools/tool.ts'
 import { createToolMethods, type ToolMethods } from './tools/tool-methods.ts'
 
 const methodNotFound = { code: rpcCodes.methodNotFound, message: 'method not found' }
@@ -51,8 +52,9 @@ interface McpEndpointParts {
   clients?: ClientTable
   /** Sessions of the server that had the port before. Absent: a restart ends all. */
   kept?: KeptSessions
-  /** Absent: no tools. Without resources there are none either. */
-  tools?: (parts: ToolParts) => readonly Tool[]
+  /** Without resources there are none. */
+  tools: readonly Tool[]
+  notes?: Notes
   /** How a model finds its way about what is served. */
   instructions: string
   limits: McpLimits
@@ -75,7 +77,7 @@ export class Endpoint {
   #pendingCalls = 0
 
   constructor(parts: McpEndpointParts) {
-    const { registry, resourcesEnabled, clients, kept, instructions, limits, clock, log } = parts
+    const { registry, resourcesEnabled, clients, kept, notes, limits, clock, log } = parts
     this.#parts = parts
     const hub = new SubscriptionHub(limits.maxSubscriptions, (uri, isFollowed) =>
       registry.followed(uri, isFollowed),
@@ -84,10 +86,9 @@ export class Endpoint {
     this.#sessions = new Sessions({ hub, clients, kept, clock, limits })
     this.#streams = new ListenStreams({ resources: registry, hub, limits })
     const { signal: stopped } = this.#stop
-    const given = { registry, hub, clock, timer: systemTimer, limits, stopped }
-    const tools = (resourcesEnabled && parts.tools?.(given)) || []
-    this.#tools = createToolMethods(tools, log, word => registry.isNamed(word))
-    const offered: Offered = { instructions, resourcesEnabled, tools: this.#tools }
+    const given = { registry, hub, clock, timer: systemTimer, limits, notes, stopped }
+    this.#tools = createToolMethods(resourcesEnabled ? parts.tools : [], given, log)
+    const offered: Offered = { ...parts, tools: this.#tools }
     this.#initializeResults = new Map(
       sessionRevisions.map(revision => [revision, initializeResult(offered, revision)]),
     )

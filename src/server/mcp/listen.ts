@@ -9,7 +9,7 @@ import { checkParams } from './errors.ts'
 import { eventFrame, EventStream, type StreamEncoder } from './event-stream.ts'
 import { serverInfo } from './instructions.ts'
 import type { McpLimits } from './limits.ts'
-import { maxUrisPerClient, type SubscriptionHub } from './subscriptions.ts'
+import { limitReached, maxUrisPerClient, type SubscriptionHub } from './subscriptions.ts'
 
 interface ListenParts {
   resources: ServedResources
@@ -49,12 +49,12 @@ export class ListenStreams {
     const { hub, limits } = this.#parts
     if (this.#streams.size >= limits.maxSessions) {
       const message = 'the server holds as many streams as it may; try again later'
-      throw refused('listen_limit', message)
+      throw limitReached(message, 'listen_limit')
     }
     const filter = checkParams(paramsSchema, params).notifications
     const { resourceSubscriptions: uris = [], resourcesListChanged: wantsList = false } = filter
     if (uris.length > maxUrisPerClient) {
-      throw refused('subscription_limit', `a stream may be about ${maxUrisPerClient} URIs`)
+      throw limitReached(`a stream may be about ${maxUrisPerClient} URIs`)
     }
     const stream = new EventStream(res, listenEncoder(id, wantsList), limits)
     const forget = () => {
@@ -72,7 +72,7 @@ export class ListenStreams {
       const isEmpty = honoured.length === 0 && !wantsList
       const failure = failures.find(isLimit) ?? (isEmpty ? failures[0] : undefined)
       if (failure !== undefined) throw failure
-      if (this.#closed) throw refused('server_stopping', 'the server is stopping')
+      if (this.#closed) throw limitReached('the server is stopping', 'server_stopping')
       if (res.destroyed) return null
       this.#streams.set(stream, id)
       stream.open(acknowledgement(id, filter, honoured))
@@ -102,10 +102,6 @@ export class ListenStreams {
 
 function isLimit(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'limit_reached'
-}
-
-function refused(reason: string, message: string): ServiceError {
-  return new ServiceError('limit_reached', message, { data: { reason } })
 }
 
 /** What the client is told first: its filter without the types and URIs that never come. */

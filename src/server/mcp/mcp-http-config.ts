@@ -6,14 +6,13 @@ import type { Clock } from '../../lib/util/time.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
 import type { CaptureBackend } from '../capture/backend.ts'
 import type { AccessLog } from '../http/access-log.ts'
-import type { NodeHandler } from '../http/app.ts'
 import type { AuthPolicy } from '../http/authentication.ts'
 import type { PublicDocuments, ReadyFacts } from '../http/documents.ts'
 import type { Reach } from '../http/guard.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
 import type { Metrics } from '../http/metrics.ts'
 import type { RefusedRequest } from '../http/refusal-log.ts'
-import type { Upgrade } from '../http/upgrade.ts'
+import type { createHostEndpoint } from '../host/endpoint.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { Notes } from '../notes/notes.ts'
 import type { PageLogin, PageParts } from '../page/page.ts'
@@ -22,7 +21,7 @@ import type { ResourceRegistry } from '../resources/registry.ts'
 import type { ClientTable } from './client-table.ts'
 import type { KeptSessions } from './kept-sessions.ts'
 import type { McpLimits } from './limits.ts'
-import type { Tool, ToolParts } from './tools/tool.ts'
+import type { Tool } from './tools/tool.ts'
 
 /**
  * Settings of a server; by default on a free port of 127.0.0.1. Not an authentication boundary:
@@ -59,13 +58,7 @@ export interface McpServices {
 }
 
 /** What the application talks to. */
-export interface HostEndpoint {
-  /** By pattern. */
-  routes: Readonly<Record<string, NodeHandler>>
-  upgrade: Upgrade
-  /** Tells the application that the server stops, and lets it go. */
-  close(): void
-}
+export type HostEndpoint = Omit<ReturnType<typeof createHostEndpoint>, 'pictures'>
 
 /** What `service-cli serve` adds; not part of the library's face. */
 export interface ServerParts extends McpServices {
@@ -95,7 +88,7 @@ export interface ServerParts extends McpServices {
   /** Well-known documents. */
   documents?: PublicDocuments
   /** Replaced by the conformance tests. */
-  tools?: (parts: ToolParts) => readonly Tool[]
+  tools?: readonly Tool[]
   /** Of the page, when that is enabled. */
   page?: Pick<PageParts, 'keyLogin' | 'folder'>
   /** Makes what answers `/host` and `/host/…`. */

@@ -27,7 +27,6 @@ import { serverInstructions } from './instructions.ts'
 import { type McpLimits, resolveMcpLimits } from './limits.ts'
 import type { HostEndpoint, McpHttpConfig, ServerParts } from './mcp-http-config.ts'
 import { refuseUnread } from './send.ts'
-import type { ToolParts } from './tools/tool.ts'
 import { applicationTools, withLiveApp } from './tools/tools.ts'
 
 const loopback = '127.0.0.1'
@@ -192,10 +191,7 @@ export class McpHttpServer {
     const host = this.#parts.host?.({ registry, onRefused, pageLogin }) ?? null
     const metadata = oauth === undefined ? [] : clientMetadata(oauth, () => this.#baseUrl)
     const downloads = this.#config.enableResources === false ? null : this.#store
-    const routes = publicRoutes({
-      readyFacts: this.#parts.readyFacts,
-      documents: new Map([...metadata, ...documents]),
-    })
+    const routes = publicRoutes(new Map([...metadata, ...documents]), this.#parts.readyFacts)
     if (page !== null) routes.route('/', page.files)
     this.#page = page
     this.#hostEndpoint = host
@@ -220,17 +216,17 @@ export class McpHttpServer {
   #createEndpoint(): McpEndpoint {
     const { enableResources: resourcesEnabled = true, enableTools: hasTools = false } = this.#config
     const { notes, clients, kept } = this.#parts
-    const { tools: plainTools = parts => applicationTools(parts, notes) } = this.#parts
-    const toolsOf = this.#hasLiveApp()
-      ? (parts: ToolParts) => withLiveApp(plainTools(parts))
-      : plainTools
+    const hasNotes = notes !== undefined
+    const { tools = applicationTools(hasNotes) } = this.#parts
+    const shown = this.#hasLiveApp() ? withLiveApp(tools) : tools
     return new Endpoint({
       registry: this.#registry,
       resourcesEnabled,
       clients,
       kept,
-      tools: hasTools ? toolsOf : undefined,
-      instructions: serverInstructions('application', { hasTools, hasNotes: notes !== undefined }),
+      tools: hasTools ? shown : [],
+      notes,
+      instructions: serverInstructions('application', { hasTools, hasNotes }),
       limits: this.#limits,
       clock: this.#ticks,
       log: this.#log,

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { endRefused, type Problem } from '../http/problem.ts'
 import { asBuffer } from '../resources/base64.ts'
 import type { RelayedJson, StreamedBlob } from '../resources/producer.ts'
@@ -53,34 +53,19 @@ export function refuseUnread(res: ServerResponse, { status, detail }: Problem): 
 
 /**
  * Answers a request that is not served. A body still on its way ends the connection, once the
- * client had time to read the answer.
+ * client had time to read the answer. The id of the request is unknown: JSON-RPC then wants null.
+ * Without a code no message was read, and revision 2026-07-28 wants no id then, and no code from
+ * −32000 to −32019 ("basic").
  */
 export function sendRefusal(
   res: ServerResponse,
   { status, message, details: { code, headers } }: Refusal,
 ): void {
-  const text =
-    code === undefined
-      ? refusalText(res.req.headers, status, message)
-      : textOf(errorMessage(null, { code, message }))
-  const typed = { 'Content-Type': 'application/json', ...headers }
-  endRefused(res, status, typed, text)
-}
-
-/**
- * The body of a refusal that came before any message was read, so that its id is unknown: JSON-RPC
- * then wants null. Revision 2026-07-28 wants no id and no code from −32000 to −32019 ("basic").
- */
-function refusalText(headers: IncomingHttpHeaders, status: number, message: string): string {
-  if (!namesStatelessRevision(headers)) {
-    return textOf(errorMessage(null, { code: rpcCodes.refused, message }))
-  }
-  const code = status < 500 ? rpcCodes.invalidRequest : rpcCodes.internalError
-  return textOf(errorMessage(undefined, { code, message }))
-}
-
-function textOf({ parts }: JsonText): string {
-  return parts.join('')
+  const isStateless = code === undefined && namesStatelessRevision(res.req.headers)
+  const ofStatus = status < 500 ? rpcCodes.invalidRequest : rpcCodes.internalError
+  const error = { code: code ?? (isStateless ? ofStatus : rpcCodes.refused), message }
+  const { parts } = errorMessage(isStateless ? undefined : null, error)
+  endRefused(res, status, { 'Content-Type': 'application/json', ...headers }, parts.join(''))
 }
 
 /**

@@ -8,7 +8,7 @@ import { serverInfo } from './instructions.ts'
 import type { Inbound } from './json-rpc.ts'
 
 /** The revisions of the stateless transport, newest first. */
-export const statelessRevisions: readonly string[] = Object.freeze(['2026-07-28'])
+export const statelessRevisions: readonly string[] = ['2026-07-28']
 
 const firstRevision = '2026-07-28'
 const maxEchoedChars = 100
@@ -53,12 +53,8 @@ export function isStateless(headers: IncomingHttpHeaders, inbound: Inbound): boo
 /** Whether the version header names a revision of the stateless transport, served or not. */
 export function namesStatelessRevision(headers: IncomingHttpHeaders): boolean {
   const version = headers['mcp-protocol-version']
-  return typeof version === 'string' && isStatelessRevision(version)
-}
-
-/** Revisions are dates, so they compare as strings. */
-function isStatelessRevision(version: string): boolean {
-  return version >= firstRevision
+  // Revisions are dates, so they compare as strings.
+  return typeof version === 'string' && version >= firstRevision
 }
 
 function hasClaim(element: unknown): boolean {

@@ -176,6 +176,7 @@ function withoutQuery(uri: string): string {
   return end === -1 ? uri : uri.slice(0, end)
 }
 
-function limitReached(message: string): ServiceError {
-  return new ServiceError('limit_reached', message, { data: { reason: 'subscription_limit' } })
+/** `reason`: which limit, for programs. */
+export function limitReached(message: string, reason = 'subscription_limit'): ServiceError {
+  return new ServiceError('limit_reached', message, { data: { reason } })
 }

@@ -13,7 +13,7 @@ const maxViewChars = 4096
 export type NoteWriter = Pick<Notes, 'add' | 'act'>
 
 /** Without what no reader sees and a terminal or a model takes as more than text. */
-const noteText = z
+export const noteText = z
   .string()
   .transform(text => cleanLines(text).trim())
   .pipe(z.string().min(1).max(maxNoteTextChars))
@@ -76,9 +76,4 @@ export function notePost(rest: string): NotePost | null {
     const said = orThrow(schema, withoutNulls(body), at)
     return notes => notes.act(id, { action, ...said })
   }
-}
-
-/** The text of an answer as it is kept; null: it is empty or too long. */
-export function keptText(text: string): string | null {
-  return noteText.safeParse(text).data ?? null
 }

@@ -63,21 +63,10 @@ export class Page {
 
   constructor(parts: PageParts) {
     const { auth } = parts
-    const sessions = this.#sessions
     this.#parts = parts
     this.auth = {
       authenticate: caller => this.#acceptCookie(caller) ?? auth.authenticate(caller),
       refuseWrite: () => auth.refuseWrite?.() ?? writeRefused,
-      onRevoked(listener) {
-        const stops = [
-          sessions.onEnded(listener),
-          auth.onRevoked?.(principal => {
-            sessions.endOf(principal)
-            listener(principal)
-          }),
-        ]
-        return () => stops.forEach(stop => stop?.())
-      },
     }
   }
 
@@ -168,7 +157,8 @@ export class Page {
     const session = this.#sessionOf(caller)
     if (session === null) return null
     const { principal, mayWrite, expiresAtMs, viewer } = session
-    return { ok: true, principal, mayWrite, mayAnswer: false, expiresAtMs, viewer }
+    const watch = (ended: () => void) => this.#sessions.watch(session, ended)
+    return { ok: true, principal, mayWrite, mayAnswer: false, expiresAtMs, viewer, watch }
   }
 
   /** Logs in by a code or a key; without either it only says whether the browser is logged in. */

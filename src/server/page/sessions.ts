@@ -11,7 +11,7 @@ const maxSessions = 100
 
 /** What a session is opened with. It ends when `watch` calls back, and no later than `expiresAtMs`. */
 export interface Opening extends Pick<AuthAccepted, 'expiresAtMs' | 'viewer' | 'watch'> {
-  /** The principal of the key: the session ends when that is revoked. Null: a link. */
+  /** The principal of the key. Null: a link. */
   readonly keyHolder: string | null
   /** False: the key may only read. */
   readonly mayWrite: boolean
@@ -22,6 +22,8 @@ export interface PageSession extends Opening {
   /** Another one for each session: what one has open is not cut with another. */
   readonly principal: string
   readonly expiresAtMs: number
+  /** Of what the session has open. */
+  readonly watchers: Set<() => void>
   unwatch?: () => void
 }
 
@@ -35,7 +37,6 @@ export class PageSessions {
   readonly #codes = new Map<string, number>()
   /** Oldest first. */
   readonly #sessions = new Map<string, PageSession>()
-  readonly #listeners = new Set<(principal: string) => void>()
   #opened = 0
 
   constructor(clock: Clock = systemClock) {
@@ -63,7 +64,8 @@ export class PageSessions {
     const digest = digestOf(cookie)
     const nowMs = this.#clock.now()
     const expiresAtMs = Math.min(nowMs + sessionMs, opening.expiresAtMs ?? Infinity)
-    const session: PageSession = { ...opening, principal: `page:${++this.#opened}`, expiresAtMs }
+    const principal = `page:${++this.#opened}`
+    const session: PageSession = { ...opening, principal, expiresAtMs, watchers: new Set() }
     this.#sessions.set(digest, session)
     session.unwatch = opening.watch?.(() => this.#end(digest))
     const alike = [...this.#sessions].filter(([, { keyHolder }]) => keyHolder === opening.keyHolder)
@@ -84,17 +86,10 @@ export class PageSessions {
     this.#end(digestOf(cookie))
   }
 
-  /** Ends the sessions that were opened with a key. */
-  endOf(keyHolder: string): void {
-    for (const [digest, session] of this.#sessions) {
-      if (session.keyHolder === keyHolder) this.#end(digest)
-    }
-  }
-
-  /** Calls back with the principal of each session that ends. Returns the way to stop listening. */
-  onEnded(listener: (principal: string) => void): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+  /** Calls back when the session ends. Returns the stop. */
+  watch({ watchers }: PageSession, ended: () => void): () => void {
+    watchers.add(ended)
+    return () => void watchers.delete(ended)
   }
 
   #end(digest: string): void {
@@ -102,7 +97,7 @@ export class PageSessions {
     if (session === undefined) return
     this.#sessions.delete(digest)
     session.unwatch?.()
-    for (const listener of this.#listeners) listener(session.principal)
+    for (const ended of session.watchers) ended()
   }
 }
 

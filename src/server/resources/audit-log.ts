@@ -1,18 +1,15 @@
 import { z } from 'zod'
-import { outcomeOf } from '../../lib/host-link/messages.ts'
+import { outcome } from '../../lib/host-link/messages.ts'
 import { firstIssue } from '../../lib/util/first-issue.ts'
 import { isSecretMember } from '../../lib/util/secret.ts'
 import { parseRfc3339, toRfc3339 } from '../../lib/util/time.ts'
-import { boundedJson, cutUtf8 } from './bounded-json.ts'
+import { boundedJson } from './bounded-json.ts'
 
 /** Entries kept; the oldest go first. */
 const maxEntries = 10_000
 
 /** Bytes of the `params` of one entry. */
 const maxAuditParamsBytes = 4 * 1024
-
-/** Bytes of each text of an entry: action, actor, session id, reason. */
-const maxAuditTextBytes = 1024
 
 /**
  * What was done in the application, in memory. `wireAuditLog` of the resources offers its end
@@ -82,9 +79,7 @@ export interface AuditEntry {
   readonly session_id: string | null
 }
 
-const text = z.string().transform(value => cutUtf8(value, maxAuditTextBytes).text)
-const textOrNull = text.nullable().default(null)
-const outcome = outcomeOf(text)
+const textOrNull = z.string().nullable().default(null)
 const time = z
   .union([
     z.date().transform(date => date.getTime()),
@@ -93,7 +88,7 @@ const time = z
   ])
   .refine(ms => ms !== null && !Number.isNaN(ms), 'must be a time as in RFC 3339')
 const form = z.object({
-  action: text.refine(action => action !== '', 'must not be empty'),
+  action: z.string().min(1, 'must not be empty'),
   outcome: outcome.default('success'),
   actor: textOrNull,
   /** Any JSON value; secrets are redacted by member name, above 4 KiB only the size is kept. */

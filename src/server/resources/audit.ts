@@ -16,14 +16,12 @@ export const auditRecentUri = 'audit://recent'
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.5 } as const
 
-const about = { mimeType: 'application/json', annotations }
-
 const descriptors: readonly Descriptor[] = builtIn([
   {
     uri: auditRecentUri,
     name: 'Recent actions',
     description: `The last ${defaultAuditLimit} actions in the application; ?limit=N for up to ${maxAuditLimit}`,
-    ...about,
+    annotations,
   },
 ])
 
@@ -32,7 +30,7 @@ const templates: readonly Template[] = builtIn([
     uriTemplate: `${auditRecentUri}{?limit}`,
     name: 'Recent actions, as many as asked for',
     description: `The last \`limit\` actions in the application, at most ${maxAuditLimit}`,
-    ...about,
+    annotations,
   },
 ])
 

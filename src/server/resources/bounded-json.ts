@@ -23,16 +23,3 @@ export function boundedJson(
     return parseExact(text)
   return Object.freeze({ truncated: true, size_bytes: bytes })
 }
-
-/**
- * The longest start of the text that is whole characters and at most `maxBytes` of UTF-8, with the
- * bytes before and after the cut; these are equal when nothing was cut.
- */
-export function cutUtf8(text: string, maxBytes: number) {
-  const originalBytes = Buffer.byteLength(text)
-  if (originalBytes <= maxBytes) return { text, originalBytes, bytes: originalBytes }
-  const buffer = Buffer.allocUnsafe(maxBytes)
-  const { written } = new TextEncoder().encodeInto(text, buffer)
-  // A new string: a slice would keep the whole original in memory.
-  return { text: buffer.toString('utf8', 0, written), originalBytes, bytes: written }
-}

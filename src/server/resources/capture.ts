@@ -104,9 +104,9 @@ export function captureProducer(source: CaptureSource | undefined): SchemeProduc
       const isThere = () => (isViewport ? source?.hasViewport : source?.unavailable === null)
       if (!isThere()) await source?.look()
       if (source === undefined || !isThere()) {
-        const { message, hint } =
-          source === undefined ? noWindow : (source.unavailable ?? noViewport)
-        throw new ResourceNotEnabled(uri.text, `${message}; ${hint}`)
+        const { message, hint } = source?.unavailable ?? {}
+        const missing = source === undefined ? noWindow : noViewport
+        throw new ResourceNotEnabled(uri.text, hint ? `${message}; ${hint}` : missing)
       }
       const { maxWidth, shot } = askedOf(uri)
       const view = isViewport ? 'viewport' : 'window'
@@ -123,15 +123,9 @@ function askedOf(uri: ResourceUri) {
   return { maxWidth, shot: uri.path === 'viewport' ? shotOf(uri) : undefined }
 }
 
-const noWindow = {
-  message: 'this server has no window to capture',
-  hint: 'start it as service-cli serve, without --capture off',
-}
-
-const noViewport = {
-  message: 'the application draws no picture of its scene',
-  hint: `read ${currentWindowUri} for the whole window`,
-}
+const noWindow =
+  'this server has no window to capture; start it as service-cli serve, without --capture off'
+const noViewport = `the application draws no picture of its scene; read ${currentWindowUri} for the whole window`
 
 /** Undefined: the view as it is on the screen. */
 function shotOf(uri: ResourceUri): PictureShot | undefined {

@@ -5,10 +5,9 @@ import type { Logger } from '../../lib/util/logger.ts'
 import { type Timer, within } from '../../lib/util/time.ts'
 import { producerFailure, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
 import type { Content, Descriptor, ResourceProducer, Template } from './producer.ts'
-import { contentForm, descriptorForm, templateForm } from './producer-check.ts'
+import { contentForm, descriptorForm, templateForm, typedContents } from './producer-check.ts'
 import type { ResourceUri } from './resource-uri.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
-import { typedContents } from './typed-contents.ts'
 
 /** A custom producer must answer within this time. */
 const producerTimeoutMs = 2000

@@ -5,8 +5,6 @@ import { type ErrorDetails, ServiceError } from '../../lib/util/errors.ts'
  * `applicationMessage`: what the linked application said, marked as its words.
  */
 export class ResourceNotFound extends ServiceError {
-  override readonly name = 'ResourceNotFound'
-
   constructor(uri: string, applicationMessage = '') {
     const words = applicationWords(applicationMessage)
     super('resource_not_found', `no resource at ${uri}${words}`, { data: { uri } })
@@ -20,8 +18,6 @@ export function applicationWords(message: string): string {
 
 /** The scheme is known, its backend is switched off; `data.uri` is what was asked for. */
 export class ResourceNotEnabled extends ServiceError {
-  override readonly name = 'ResourceNotEnabled'
-
   constructor(uri: string, hint: string) {
     super('resource_not_enabled', `resource not enabled: ${uri}`, { hint, data: { uri } })
   }
@@ -32,8 +28,6 @@ export class ResourceNotEnabled extends ServiceError {
  * the client.
  */
 export class ResourceUriInvalid extends ServiceError {
-  override readonly name = 'ResourceUriInvalid'
-
   constructor(message: string, details: Pick<ErrorDetails, 'hint' | 'data'> = {}) {
     super('resource_uri_invalid', message, details)
   }

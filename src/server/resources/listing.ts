@@ -45,7 +45,7 @@ export class Listing {
     const paged = producers.find(producer => producer.page !== undefined)
     // A server without artefacts never gave out such a cursor.
     if (paged === undefined && !isFixed) throw new ResourceUriInvalid(invalidCursor)
-    const lists = await allOf(producers.map(producer => producer.list?.() ?? none))
+    const lists = await Promise.all(producers.map(producer => producer.list?.() ?? none))
     const length = lists.reduce((sum, list) => sum + list.length, 0)
     const from = isFixed ? Number(start.slice(1)) : length
     const end = from + this.#pageSize
@@ -85,11 +85,6 @@ export class Listing {
       return unavailable
     }
   }
-}
-
-/** Waits only where it must: most lists are there at once. */
-function allOf<Value>(values: (Value | Promise<Value>)[]): Value[] | Promise<Value[]> {
-  return values.some(value => value instanceof Promise) ? Promise.all(values) : (values as Value[])
 }
 
 /** Where the page starts: `f` and an offset in the fixed part, or `a` and a position behind it. */

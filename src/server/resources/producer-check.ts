@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { numberOf } from '../../lib/util/exact-json.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
-import type { Annotations, BlobContent } from './producer.ts'
+import type { Annotations, BlobContent, Content } from './producer.ts'
 import { parseResourceUri } from './resource-uri.ts'
 
 /** Numbers of the host link keep their digits. */
@@ -52,4 +52,19 @@ function isBlob(blob: unknown): boolean {
   if (!isJsonObject(blob)) return false
   if (blob['base64'] instanceof Uint8Array) return true
   return Number.isSafeInteger(blob['size']) && typeof blob['open'] === 'function'
+}
+
+/**
+ * Gives contents that name no MIME type the one of their listing, else the type that claims
+ * least. Returns the identical array where each names one.
+ */
+export function typedContents(
+  contents: readonly Content[],
+  listedType: (uri: string) => string | undefined,
+): readonly Content[] {
+  if (contents.every(({ mimeType }) => mimeType !== undefined)) return contents
+  return contents.map(({ uri, mimeType, ...body }) => {
+    const least = 'text' in body ? 'text/plain' : 'application/octet-stream'
+    return { uri, mimeType: mimeType ?? listedType(uri) ?? least, ...body }
+  })
 }

@@ -1,11 +1,9 @@
 import type { ResourceLimits } from './limits.ts'
 import type { Named } from '../../lib/instances/select-instance.ts'
 import { orThrow } from '../../lib/host-link/check.ts'
-import type { ScenePatch } from '../../lib/host-link/scene-objects.ts'
-import { exceedsDepth, maxJsonDepth } from '../../lib/util/json.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
-import { messageOf, ServiceError } from '../../lib/util/errors.ts'
+import { ServiceError } from '../../lib/util/errors.ts'
 import { auditProducer, auditRecentUri } from './audit.ts'
 import type { AuditLog } from './audit-log.ts'
 import { captureProducer, type CaptureSource } from './capture.ts'
@@ -115,13 +113,12 @@ export class ResourceRegistry extends ServedResources {
    * `scene_stale` without a scene; `limit_reached`. Then the old scene stays.
    */
   patchScene(patch: ScenePatchInput): number {
-    const data = checkedPatch(patch)
-    // Around an object there are the scene and its list.
-    const isDeep = [...data.objects.values()].some(text => exceedsDepth(text, maxJsonDepth - 2))
-    if (isDeep || [...data.members.values()].some(text => exceedsDepth(text, maxJsonDepth - 1))) {
-      throw new TypeError(`the scene is nested deeper than ${maxJsonDepth} levels`)
+    try {
+      return this.scene.patch(orThrow(scenePatch, patch), null)
+    } catch (error) {
+      const isOfForm = error instanceof ServiceError && error.code === 'body_invalid'
+      throw isOfForm ? new TypeError(error.message) : error
     }
-    return this.scene.patch(data, null)
   }
 
   /** The application is told whether its scene, or a resource of its own, is followed. */
@@ -198,8 +195,9 @@ export class ResourceRegistry extends ServedResources {
    */
   notifyUpdated(uri: string): void {
     const { scheme, text } = this.parsed(uri)
-    if (reservedSchemes.has(scheme)) throw misuse(`updates of ${scheme}:// are the server's own`)
-    if (!this.producers.has(scheme)) throw misuse(`no producer serves ${scheme}://`)
+    if (reservedSchemes.has(scheme) || !this.producers.has(scheme)) {
+      throw misuse(`no producer of the host serves ${scheme}://`)
+    }
     this.updated(normaliseUri(text))
   }
 }
@@ -209,14 +207,6 @@ const refuseArtefact = ({ text }: ResourceUri): never => {
 }
 /** The scheme is known, and none of its resources is served. */
 const artefactsOff: SchemeProducer = { checkParameters: refuseArtefact, read: refuseArtefact }
-
-function checkedPatch(patch: ScenePatchInput): ScenePatch {
-  try {
-    return orThrow(scenePatch, patch)
-  } catch (error) {
-    throw new TypeError(messageOf(error))
-  }
-}
 
 function misuse(message: string): ServiceError {
   return new ServiceError('usage_invalid', message)

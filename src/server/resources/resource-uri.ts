@@ -1,7 +1,7 @@
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 
 /** Characters of a resource URI. */
-export const maxUriChars = 2048
+const maxUriChars = 2048
 
 /** Whether it is a valid scheme of resource URIs, without `:`, in lower case. */
 export function isScheme(value: unknown): value is string {
@@ -51,20 +51,13 @@ export function parseResourceUri(text: unknown): Result<ResourceUri, string> {
   }
 }
 
-/** `instance://<id>/<scheme>/<rest>`, taken apart. */
-export interface InstanceUri {
-  /** The id of the instance, or the beginning of it. */
-  readonly selector: string
-  /** Lower case. */
-  readonly scheme: string
-  /** `<scheme>://<rest>`: how the instance itself calls the resource. */
-  readonly inner: string
-}
-
 const instanceForm = /^instance:\/\/([^/?#]+)\/([a-z][a-z0-9+.-]*)\/([^#]*)$/i
 
-/** Null for a URI of another form. */
-export function parseInstanceUri(text: string): InstanceUri | null {
+/**
+ * `instance://<id>/<scheme>/<rest>`, taken apart; null for a URI of another form. `selector` is the
+ * id of the instance or the beginning of it, `inner` how the instance itself calls the resource.
+ */
+export function parseInstanceUri(text: string) {
   const [, selector, scheme, rest] = instanceForm.exec(text) ?? []
   if (selector === undefined || scheme === undefined || rest === undefined) return null
   const lower = scheme.toLowerCase()

@@ -35,8 +35,6 @@ export interface SchemeProducer {
   canonical?(uri: ResourceUri): string | undefined
   /** Throws for a URI that can never be read. Absent: the resource may come later. */
   checkParameters?(uri: ResourceUri, reader?: Reader): void
-  /** Whether reading the URI changes what others find. Absent: it does not. */
-  changes?(uri: ResourceUri): boolean
   /** Whether updates of the URI ever come. Absent: they do, unless the scheme is polled. */
   pushes?(uri: ResourceUri): boolean
   /**

@@ -1,7 +1,6 @@
 import type { Limits } from '../../lib/config/limits.ts'
 import { type Named, namesId, selectInstances } from '../../lib/instances/select-instance.ts'
 import { publicMessage, ServiceError } from '../../lib/util/errors.ts'
-import { ok, type Result } from '../../lib/util/result.ts'
 import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { producerFailure, ResourceNotFound, ResourceUriInvalid } from './errors.ts'
@@ -33,9 +32,6 @@ interface ServedResourcesOptions {
 /** Listeners hear of a changed listing at most this often. */
 const listChangedIntervalMs = 1000
 
-/** Contents are kept in so many spellings of their address. */
-const maxSpellings = 16
-
 /** URIs that are kept taken apart. */
 const maxParsed = 64
 
@@ -65,8 +61,8 @@ export class ServedResources {
   readonly #instance: (() => Named) | undefined
   /** URIs that were taken apart: one request needs it more than once, and clients ask again. */
   readonly #parsed = new Map<unknown, ResourceUri>()
-  /** Contents under the address of this instance, by those in its own spelling. */
-  readonly #echoed = new WeakMap<readonly Content[], Map<string, readonly Content[]>>()
+  /** Contents under the last address of this instance, by those in its own spelling. */
+  readonly #echoed = new WeakMap<readonly Content[], readonly Content[]>()
 
   constructor(options: ServedResourcesOptions) {
     const { log = silentLogger, timer = systemTimer } = options
@@ -130,12 +126,6 @@ export class ServedResources {
       throw this.#forReader(error, parsed, uri)
     }
     return this.producers.get(parsed.scheme)?.canonical?.(parsed) ?? normaliseUri(parsed.text)
-  }
-
-  /** Whether reading the URI changes what others find. */
-  changes(uri: unknown): boolean {
-    const parsed = this.#parse(uri)
-    return parsed.ok && this.producers.get(parsed.value.scheme)?.changes?.(parsed.value) === true
   }
 
   /** Whether updates of the URI ever come. */
@@ -233,33 +223,24 @@ export class ServedResources {
 
   /** The URI taken apart in its own spelling, or throws `ResourceUriInvalid`. */
   protected parsed(uri: unknown): ResourceUri {
-    const parsed = this.#parse(uri)
-    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
-    return parsed.value
-  }
-
-  #parse(uri: unknown): Result<ResourceUri, string> {
     const known = this.#parsed.get(uri)
-    if (known !== undefined) return ok(known)
+    if (known !== undefined) return known
     const parsed = parseResourceUri(this.own(uri))
-    if (!parsed.ok) return parsed
+    if (!parsed.ok) throw new ResourceUriInvalid(parsed.failure)
     if (this.#parsed.size >= maxParsed) this.#parsed.clear()
     this.#parsed.set(uri, parsed.value)
-    return parsed
+    return parsed.value
   }
 
   /** The contents under the address that was asked for. The same contents give the same again. */
   #echo(contents: readonly Content[], own: string, asked: string): readonly Content[] {
-    const known = this.#echoed.get(contents) ?? new Map<string, readonly Content[]>()
-    const echoed =
-      known.get(asked) ??
-      Object.freeze(
-        // A gateway looks for the address in the beginning.
-        contents.map(({ uri, ...body }) => ({ uri: uri === own ? asked : uri, ...body })),
-      )
-    if (Object.isFrozen(contents) && known.size < maxSpellings) {
-      this.#echoed.set(contents, known.set(asked, echoed))
-    }
+    const known = this.#echoed.get(contents)
+    if (known?.[0]?.uri === asked) return known
+    const echoed = Object.freeze(
+      // A gateway looks for the address in the beginning.
+      contents.map(({ uri, ...body }) => ({ uri: uri === own ? asked : uri, ...body })),
+    )
+    if (Object.isFrozen(contents)) this.#echoed.set(contents, echoed)
     return echoed
   }
 

@@ -2,24 +2,20 @@ import { z } from 'zod'
 import { eventLevel } from '../../lib/host-link/messages.ts'
 import { firstIssue } from '../../lib/util/first-issue.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
-import { boundedJson, cutUtf8 } from './bounded-json.ts'
+import { boundedJson } from './bounded-json.ts'
 
 /** Events of one page when the reader names no `limit`. */
 export const defaultEventLimit = 100
 
 /** Bytes of the `metadata` of one event. */
-export const maxEventMetadataBytes = 4 * 1024
+const maxEventMetadataBytes = 4 * 1024
 
-/** Bytes of each text of an event beside its message: source, stream, ids. */
-const maxEventTextBytes = 256
-
-const text = z.string().transform(value => cutUtf8(value, maxEventTextBytes).text)
-const textOrNull = text.nullable().default(null)
+const textOrNull = z.string().nullable().default(null)
 const form = z.object({
   /** The sender, e.g. `maya` or `render-farm`. */
-  source: text,
+  source: z.string(),
   /** Which of its voices, e.g. `stdout`. */
-  stream: text,
+  stream: z.string(),
   /** Default `info`; `warn` is taken for `warning`. */
   level: eventLevel.default('info'),
   message: z.string(),
@@ -150,7 +146,7 @@ export class SessionEventBuffer {
   #eventOf(input: SessionEventInput): SessionEvent {
     const { success, data, error } = form.safeParse(input)
     if (!success) throw new TypeError(`invalid event: ${firstIssue(error)}`)
-    const cut = cutUtf8(data.message, this.#maxMessageBytes)
+    const message = cutUtf8(data.message, this.#maxMessageBytes)
     return Object.freeze({
       id: this.#newest + 1,
       timestamp: toRfc3339(Date.now()),
@@ -161,13 +157,22 @@ export class SessionEventBuffer {
       source: data.source,
       stream: data.stream,
       level: data.level === 'warn' ? 'warning' : data.level,
-      message: cut.text,
-      ...(cut.bytes < cut.originalBytes && {
-        truncation: Object.freeze({ original_size: cut.originalBytes }),
+      message,
+      ...(message !== data.message && {
+        truncation: Object.freeze({ original_size: Buffer.byteLength(data.message) }),
       }),
       ...(data.metadata !== undefined && {
         metadata: boundedJson(data.metadata, maxEventMetadataBytes),
       }),
     })
   }
+}
+
+/** The longest start of the text that is whole characters and at most so many bytes of UTF-8. */
+function cutUtf8(text: string, maxBytes: number): string {
+  if (Buffer.byteLength(text) <= maxBytes) return text
+  const buffer = Buffer.allocUnsafe(maxBytes)
+  const { written } = new TextEncoder().encodeInto(text, buffer)
+  // A new string: a slice would keep the whole original in memory.
+  return buffer.toString('utf8', 0, written)
 }

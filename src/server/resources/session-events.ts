@@ -69,11 +69,6 @@ export class SessionEventsProducer implements SchemeProducer {
   #describe(): void {
     this.#descriptors = builtIn(Array.from(this.#buffers.values(), describe))
   }
-
-  /** Invalid values of `drain` count as changes, too: a read then reports what is wrong. */
-  changes(uri: ResourceUri): boolean {
-    return !['false', '0'].includes(uri.query.get('drain') ?? 'false')
-  }
 }
 
 function pageOf(uri: ResourceUri) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { withSavedToken } from '../../../src/lib/accounts/token.ts'
 import { readConfig, type SavedLogin, updateConfig } from '../../../src/lib/config/config-file.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
-import { withFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { clientOf, expectNoLeak, jwt, sendJson, thrownBy, withServer } from './support.ts'
 
 /** A registry with tokens that are good for one refresh. */
@@ -63,36 +63,34 @@ interface Case {
 }
 
 function withCase(run: (parts: Case) => Promise<void>): Promise<void> {
-  return withFolder(folder =>
-    withRotatingAccounts(async registry => {
-      const path = join(folder, 'service-cli', 'config.toml')
-      const { url, access, refresh } = registry
-      await run({
-        registry,
-        path,
-        save: (leftMs, more) => {
-          const login = {
-            username: 'alice',
-            access_token: new Secret(access),
-            access_expires_at: Date.now() + leftMs,
-            refresh_token: new Secret(refresh),
-            ...more,
-          }
-          return updateConfig(path, config => {
-            return { ...config, registries: { ...config.registries, [url]: login } }
-          })
-        },
-        saved: async () => (await readConfig(path)).registries[url],
-        // As a process of its own.
-        whoami: () => {
-          const client = clientOf(url)
-          return withSavedToken(client, path, async token => {
-            return (await client.me(token)).username
-          })
-        },
-      })
-    }),
-  )
+  return withRotatingAccounts(async registry => {
+    const path = join(newFolder(), 'service-cli', 'config.toml')
+    const { url, access, refresh } = registry
+    await run({
+      registry,
+      path,
+      save: (leftMs, more) => {
+        const login = {
+          username: 'alice',
+          access_token: new Secret(access),
+          access_expires_at: Date.now() + leftMs,
+          refresh_token: new Secret(refresh),
+          ...more,
+        }
+        return updateConfig(path, config => {
+          return { ...config, registries: { ...config.registries, [url]: login } }
+        })
+      },
+      saved: async () => (await readConfig(path)).registries[url],
+      // As a process of its own.
+      whoami: () => {
+        const client = clientOf(url)
+        return withSavedToken(client, path, async token => {
+          return (await client.me(token)).username
+        })
+      },
+    })
+  })
 }
 
 describe('a saved login', () => {

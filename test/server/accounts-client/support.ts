@@ -1,12 +1,11 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { AccountsClient } from '../../../src/lib/accounts/client.ts'
 import { requireAccountsUrl } from '../../../src/lib/config/accounts-url.ts'
+import { listening } from '../../helpers/listening.ts'
 
 export interface Seen {
   readonly method: string
@@ -39,9 +38,7 @@ export async function withServer<T>(
     handle(seen, res, req)
   }
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await listening(server)
   try {
     return await run({
       url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,

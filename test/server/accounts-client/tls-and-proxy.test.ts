@@ -1,11 +1,11 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, type Socket, connect } from 'node:net'
+import { type Socket, connect } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { Secret } from '../../../src/lib/util/secret.ts'
 import { makePair } from '../../helpers/certificate.ts'
 import { clientOf, expectNoLeak, sendJson, thrownBy, withServer } from './support.ts'
+import { listening } from '../../helpers/listening.ts'
 
 const token = new Secret('svc_THE-TOKEN-OF-THIS-TEST')
 const target = 'https://registry.invalid'
@@ -46,9 +46,7 @@ async function withProxy<T>(
     sockets.add(onward)
     onward.on('error', () => socket.destroy())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await listening(server)
   try {
     return await run({ url: `http://127.0.0.1:${port}`, lines })
   } finally {

@@ -62,6 +62,15 @@ describe('access tokens', () => {
     })
   })
 
+  it('are accepted for 24 hours, and no minute longer', async () => {
+    const { access_token } = await registry.register()
+    registry.clock.nowMs += day * 1000
+    expect(await meCode(registry, access_token)).to.equal('ok')
+    registry.clock.nowMs += 60_000
+    expect(await meCode(registry, access_token)).to.equal('token-expired')
+    token = (await registry.register()).access_token
+  })
+
   it('are accepted as this test makes them', async () => {
     expect(await meCode(registry, await forge())).to.equal('ok')
   })
@@ -90,9 +99,10 @@ describe('access tokens', () => {
   })
 
   it('are asked for where there are none, or the header is no Bearer', async () => {
-    const none: Record<string, string>[] = [{}, { Authorization: 'Basic YTpi' }]
-    for (const headers of [...none, { Authorization: 'Bearer' }]) {
-      const answer = await registry.call('GET', me, { headers })
+    const others = ['Basic YTpi', 'Bearer', token, `Token ${token}`]
+    const none: Record<string, string>[] = [{}, { Cookie: `access_token=${token}` }]
+    for (const headers of [...none, ...others.map(each => ({ Authorization: each }))]) {
+      const answer = await registry.call('GET', `${me}?access_token=${token}`, { headers })
       expect([answer.status, answer.json.code]).to.deep.equal([401, 'token-missing'])
       expect(answer.headers['www-authenticate']).to.equal('Bearer realm="registry"')
     }

@@ -124,6 +124,14 @@ describe('service tokens', () => {
     expect(json.token).to.include({ id: made.json.id, name: 'ci' })
   })
 
+  it('need a name that can be seen, without control characters', async () => {
+    const { access_token } = await registry.register()
+    for (const name of ['', '\u2003', 'a\u001b[31m']) {
+      const answer = await make(registry, access_token, { name })
+      expect([answer.status, answer.json.errors[0].pointer]).to.deep.equal([422, '/name'])
+    }
+  })
+
   it('cannot refresh, manage the account, or make tokens', async () => {
     const { access_token } = await registry.register()
     const { token } = (await make(registry, access_token)).json

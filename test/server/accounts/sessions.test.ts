@@ -82,7 +82,7 @@ describe('refresh', () => {
   })
 
   it('stops at the end of the session, however often it was done', async () => {
-    let { access_token } = await registry.register()
+    let { access_token, refresh_token } = await registry.register()
     const endMs = registry.clock.nowMs + 30 * day
     while (registry.clock.nowMs < endMs - day / 2) {
       registry.clock.nowMs += day / 2
@@ -91,7 +91,11 @@ describe('refresh', () => {
       ;({ access_token } = answer.json)
       expect(decodeJwt(access_token).exp).to.be.at.most(endMs / 1000)
     }
+    const late = await rotate(registry, refresh_token)
+    expect(late.status).to.equal(200)
+    ;({ refresh_token } = late.json)
     registry.clock.nowMs = endMs
+    expect((await rotate(registry, refresh_token)).status).to.equal(401)
     expect((await refresh(registry, access_token)).json.code).to.equal('token-revoked')
     registry.clock.nowMs = endMs + 6000
     expect((await refresh(registry, access_token)).json.code).to.equal('token-expired')

@@ -1,9 +1,8 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { AccountTokens, type CheckedToken } from '../../../src/server/auth/account-tokens.ts'
 import { clientOf } from '../accounts-client/support.ts'
+import { listening } from '../../helpers/listening.ts'
 
 const token = `svc_${'a'.repeat(40)}`
 const other = `svc_${'b'.repeat(40)}`
@@ -30,10 +29,7 @@ describe('the tokens of an accounts server', () => {
       const body = status === 200 ? { ...account, scopes: ['read'], token: service } : refusal
       res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    const client = clientOf(`http://127.0.0.1:${port}`, {}, 2000)
+    const client = clientOf(`http://127.0.0.1:${await listening(server)}`, {}, 2000)
     let run = () => {}
     let scheduled = Promise.withResolvers<void>()
     const ticks = { now: () => nowMs }

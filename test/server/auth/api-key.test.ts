@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
@@ -7,24 +6,18 @@ import { bearer } from '../../helpers/keyed-server.ts'
 import { ask, postHeaders, RawSession, rpc } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const folder = newFolder()
 
 const key = 'k3y-0f-the-Clients_that-nobody-may-see'
 
-const wrong: [string, Record<string, string>][] = [
-  ['a longer key', { Authorization: `Bearer ${key}x` }],
-  ['two keys in one', { Authorization: `Bearer x, Bearer ${key}` }],
-  ['another header', { 'X-Api-Key': key }],
-  ['a cookie', { Cookie: `key=${key}` }],
-]
-
 describe('serve with a key', () => {
-  let folder: string
   let serve: RunningServe
   let session: RawSession
   let artefact: string
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'key-'))
     const file = join(folder, 'key')
     await writeFile(file, `${key}\n`, { mode: 0o600 })
     // The file counts, not the variable.
@@ -34,14 +27,11 @@ describe('serve with a key', () => {
     artefact = `${serve.base}/artefacts/sha256/${await serve.store('a body')}`
   })
 
-  after(async () => {
-    await serve.stop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  after(() => serve.stop())
 
-  for (const [title, headers] of wrong) {
-    it(`does not let in ${title}`, async () => {
-      const { Authorization: _, ...rest } = session.headers
+  it('does not let in a longer one, nor one in another place', async () => {
+    const { Authorization: _, ...rest } = session.headers
+    for (const headers of [bearer(`${key}x`), { 'X-Api-Key': key }, { Cookie: `key=${key}` }]) {
       const posted = { method: 'POST', headers: { ...rest, ...headers }, body: rpc('ping') }
       const answers = [
         await ask(`${serve.url}?key=${key}&access_token=${key}`, posted),
@@ -52,26 +42,13 @@ describe('serve with a key', () => {
         expect(answer.headers['www-authenticate']).to.match(/^Bearer realm=/)
         expect(answer.text).not.to.contain(key).and.not.to.contain('a body')
       }
-    })
-  }
+    }
+  })
 
   it('lets in who has it, and the session lives', async () => {
     expect((await ask(artefact, { headers: bearer(key) })).text).to.equal('a body')
     expect(await session.call('ping')).to.deep.include({ result: {} })
-    const stream = await session.listen()
-    stream.close()
-  })
-
-  it('records refusals in audit://recent, one for a second of them', async () => {
-    const { entries } = await session.readJson('audit://recent?limit=500')
-    const denied = entries.filter((entry: any) => entry.outcome.denied !== undefined)
-    expect(denied[0]).to.deep.include({ action: 'http.request', params: { status: 401 } })
-    const times = denied.map((entry: any) => Date.parse(entry.timestamp))
-    for (let at = 1; at < times.length; at++) {
-      expect(times[at] - times[at - 1]).to.be.at.least(1000)
-    }
-    expect(denied.length).to.be.below(wrong.length * 4)
-    expect(JSON.stringify(entries)).not.to.contain(key)
+    ;(await session.listen()).close()
   })
 
   it('shows neither it nor the host token in any output or record', async () => {
@@ -82,31 +59,23 @@ describe('serve with a key', () => {
   })
 
   it('takes it from SERVICE_MCP_API_KEY', async () => {
-    const other = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
-    try {
-      expect((await ask(other.url, { headers: postHeaders })).status).to.equal(401)
-      await RawSession.open(other.url, '2025-11-25', bearer(key))
-      expect(other.output().stderr).not.to.contain(key)
-    } finally {
-      await other.stop()
-    }
+    await using other = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    expect((await ask(other.url, { headers: postHeaders })).status).to.equal(401)
+    await RawSession.open(other.url, '2025-11-25', bearer(key))
+    expect(other.output().stderr).not.to.contain(key)
   })
 
   it('takes a host token from SERVICE_HOST_TOKEN, which is written and printed nowhere', async () => {
     const token = 'the-token-of-the-host-that-nobody-may-see'
-    const other = await serveInProcess({ env: { SERVICE_HOST_TOKEN: token } })
-    try {
-      expect(other.hostTokenFile).to.equal(null)
-      expect((await other.post('scene', { a: 1 })).status).to.equal(200)
-      expect((await other.post('scene', {}, { Authorization: 'Bearer x' })).status).to.equal(401)
-      // The record is written again after the post, beside the old one.
-      const names = async () => (await readdir(join(other.registryDir, 'instances'))).sort().join()
-      const { instanceId: id } = other
-      await until(async () => (await names()) === `${id}.json,${id}.owner`, 'no host token')
-      expect((await recordsOf(other)) + other.output().stderr).not.to.contain(token)
-    } finally {
-      await other.stop()
-    }
+    await using other = await serveInProcess({ env: { SERVICE_HOST_TOKEN: token } })
+    expect(other.hostTokenFile).to.equal(null)
+    expect((await other.post('scene', { a: 1 })).status).to.equal(200)
+    expect((await other.post('scene', {}, { Authorization: 'Bearer x' })).status).to.equal(401)
+    // The record is written again after the post, beside the old one.
+    const names = async () => (await readdir(join(other.registryDir, 'instances'))).sort().join()
+    const { instanceId: id } = other
+    await until(async () => (await names()) === `${id}.json,${id}.owner`, 'no host token')
+    expect((await recordsOf(other)) + other.output().stderr).not.to.contain(token)
   })
 })
 

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
@@ -14,10 +13,13 @@ import {
   startKeyedServer,
   type TestKeys,
 } from '../../helpers/keyed-server.ts'
-import { ask, Events, initializeBody, postHeaders, RawSession, rpc } from '../../helpers/mcp.ts'
+import { ask, initializeBody, postHeaders, RawSession, rpc } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { listenStateless, statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const folder = newFolder()
 
 const revision = '2025-11-25'
 const event = { source: 'test', stream: 'out', message: 'hello' }
@@ -25,12 +27,7 @@ const drain = 'events://session/s?drain=true'
 
 /** One request of 2026-07-28. */
 function call(url: string, key: string, method: string, params: Record<string, unknown> = {}) {
-  const headers = { ...statelessHeaders(method, params), ...bearer(key) }
-  return ask(url, {
-    method: 'POST',
-    headers,
-    body: JSON.stringify(statelessRequest(method, params)),
-  })
+  return ask(url, statelessPost(method, params, bearer(key)))
 }
 
 const discover = async (url: string, key: string) =>
@@ -57,12 +54,8 @@ describe('a server with named keys', () => {
     await keys.remove()
   })
 
-  function listen(key: string): Promise<Events> {
-    const method = 'subscriptions/listen'
-    const params = { notifications: { resourceSubscriptions: ['scene://current'] } }
-    const body = JSON.stringify(statelessRequest(method, params))
-    return Events.open(server.url, { ...statelessHeaders(method), ...bearer(key) }, body)
-  }
+  const listen = (key: string) =>
+    listenStateless(server.url, { resourceSubscriptions: ['scene://current'] }, 1, bearer(key))
   const open = (key: string, spoken = revision) => RawSession.open(server.url, spoken, bearer(key))
 
   it('accepts exactly the keys of the file on every route of both transports', async () => {
@@ -154,9 +147,7 @@ describe('a server with named keys', () => {
       }
       const subscribed = await session.call('resources/subscribe', { uri: 'scene://current' })
       expect(subscribed).to.have.property('result')
-      const stream = await listen(reader)
-      await stream.until(() => stream.messages.length > 0)
-      stream.close()
+      ;(await listen(reader)).close()
     })
 
     it('gets 403 insufficient_scope for a read that drains, and drains nothing', async () => {
@@ -236,64 +227,53 @@ it('a server that needs a key warns when there is none', async () => {
 })
 
 describe('keys made and revoked beside a running server', () => {
-  let folder: string
-  before(async () => (folder = await mkdtemp(join(tmpdir(), 'named-keys-'))))
-  after(() => rm(folder, { recursive: true, force: true }))
-
   const keys = (...words: string[]) =>
     runCommand(['keys', ...words], { env: cleanEnv({ HOME: folder }) })
   const make = async (name: string) => (await keys('create', name)).stdout.trim()
 
   it('are asked for from the first one on, rotated without a restart, and in no output', async () => {
-    const { url, output, stop } = await serveInProcess({ registryDir: folder })
-    try {
-      const openStream = await (await RawSession.open(url, revision)).listen()
-      const first = await make('first')
-      await until(() => openStream.ended, 'the stream of a caller without a key is cut')
-      expect(await letsIn(url, 'nonsense')).to.equal(false)
-      const stream = await (await RawSession.open(url, revision, bearer(first))).listen()
+    await using serve = await serveInProcess({ registryDir: folder })
+    const { url, output } = serve
+    const openStream = await (await RawSession.open(url, revision)).listen()
+    const first = await make('first')
+    await until(() => openStream.ended, 'the stream of a caller without a key is cut')
+    expect(await letsIn(url, 'nonsense')).to.equal(false)
+    const stream = await (await RawSession.open(url, revision, bearer(first))).listen()
 
-      const second = await make('second')
-      expect(await letsIn(url, second)).to.equal(true)
-      expect((await keys('revoke', 'first')).code).to.equal(0)
-      await until(() => stream.ended, 'the stream of the revoked key is cut')
-      expect(await letsIn(url, first)).to.equal(false)
-      expect(await letsIn(url, second)).to.equal(true)
-      await keys('revoke', 'second', '--yes')
-      await until(async () => !(await letsIn(url, second)), 'the last key is refused')
-      expect(await letsIn(url), 'the last key is gone').to.equal(false)
-      const file = join(folder, '.config/service-cli/client-keys.json')
-      await rm(file)
-      expect(await letsIn(url), 'a missing file opens no server').to.equal(false)
-      await keys('off')
-      await until(() => letsIn(url), 'no key is needed any more')
-      await make('third')
-      await until(async () => !(await letsIn(url)), 'a key is asked for again')
+    const second = await make('second')
+    expect(await letsIn(url, second)).to.equal(true)
+    expect((await keys('revoke', 'first')).code).to.equal(0)
+    await until(() => stream.ended, 'the stream of the revoked key is cut')
+    expect(await letsIn(url, first)).to.equal(false)
+    expect(await letsIn(url, second)).to.equal(true)
+    await keys('revoke', 'second', '--yes')
+    await until(async () => !(await letsIn(url, second)), 'the last key is refused')
+    expect(await letsIn(url), 'the last key is gone').to.equal(false)
+    const file = join(folder, '.config/service-cli/client-keys.json')
+    await rm(file)
+    expect(await letsIn(url), 'a missing file opens no server').to.equal(false)
+    await keys('off')
+    await until(() => letsIn(url), 'no key is needed any more')
+    await make('third')
+    await until(async () => !(await letsIn(url)), 'a key is asked for again')
 
-      const { stdout, stderr } = output()
-      expect(stderr).to.contain('key:second')
-      const told = stdout + stderr + (await readFile(file, 'utf8'))
-      for (const key of [first, second]) expect(told).not.to.contain(key)
-    } finally {
-      await stop()
-    }
+    const { stdout, stderr } = output()
+    expect(stderr).to.contain('key:second')
+    const told = stdout + stderr + (await readFile(file, 'utf8'))
+    for (const key of [first, second]) expect(told).not.to.contain(key)
   })
 
   it('hold after keys off where other machines come in, until that is allowed at a start', async () => {
     const key = await make('exposed')
     const flags = ['--host', '0.0.0.0']
     const closed = await serveInProcess({ registryDir: folder, flags })
-    try {
-      expect(await letsIn(closed.url, key)).to.equal(true)
-      await keys('off', '--yes')
-      await until(async () => !(await letsIn(closed.url, key)), 'the key is refused')
-      expect(await letsIn(closed.url)).to.equal(false)
-    } finally {
-      await closed.stop()
-    }
+    expect(await letsIn(closed.url, key)).to.equal(true)
+    await keys('off', '--yes')
+    await until(async () => !(await letsIn(closed.url, key)), 'the key is refused')
+    expect(await letsIn(closed.url)).to.equal(false)
+    await closed.stop()
     const meant = [...flags, '--allow-unauthenticated']
-    const open = await serveInProcess({ registryDir: folder, flags: meant })
+    await using open = await serveInProcess({ registryDir: folder, flags: meant })
     expect(await letsIn(open.url)).to.equal(true)
-    await open.stop()
   })
 })

@@ -1,12 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { startServe } from '../../../src/server/serve.ts'
 import { loadSdk, Updates } from '../../clients/client-face.ts'
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { ask } from '../../helpers/mcp.ts'
 import { newKey, OpenIdServer, redirectUri } from '../../helpers/openid.ts'
+import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
 
 const maxPages = 20
@@ -111,48 +109,21 @@ type TransportClass = new (url: URL, options: object) => LoginTransport
 
 describe('clients with a provider in front', () => {
   let provider: OpenIdServer
-  let folder: string
-  let serving: Awaited<ReturnType<typeof startServe>>
-  /** Everything the server wrote. */
-  const written: string[] = []
+  let serve: RunningServe
 
   before(async () => {
     provider = await OpenIdServer.start([await newKey('signing')])
-    folder = await mkdtemp(join(tmpdir(), 'oauth-clients-'))
-    const write = (...parts: unknown[]) => void written.push(JSON.stringify(parts))
-    serving = await startServe({
-      port: 0,
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      registryDir: folder,
-      auth: { mode: 'oauth', issuer: provider.issuer, requiredScope: 'mcp:read' },
-      log: { debug: write, info: write, warn: write, error: write },
-      accessLog: write,
-      dccType: 'blender',
-      artefacts: true,
-      resources: true,
-    })
+    const flags = ['--auth', 'oauth', '--oauth-issuer', provider.issuer]
+    serve = await serveInProcess({ flags: [...flags, '--oauth-scope', 'mcp:read'] })
   })
 
   after(async () => {
-    await serving?.stop()
+    await serve?.stop()
     await provider?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
-  async function setScene(scene: object): Promise<void> {
-    const token = (await readFile(serving.hostTokenFile ?? '', 'utf8')).trim()
-    const answer = await ask(`${serving.hostUrl}/v1/scene`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
-      body: JSON.stringify(scene),
-    })
-    expect(answer.status, answer.text).to.equal(200)
-  }
-
   it('register, log in, subscribe and are told of a change', async () => {
-    const { url } = serving
+    const { url } = serve
     const sdk = await loadSdk('@modelcontextprotocol/sdk', specifier => import(specifier))
     const Transport = sdk.StreamableHTTPClientTransport as unknown as TransportClass
     const store = new ClientStore()
@@ -172,7 +143,7 @@ describe('clients with a provider in front', () => {
     const client = await connect(new Transport(new URL(url), { authProvider: store }))
     const updates = new Updates(client)
     await client.subscribeResource({ uri: 'scene://current' })
-    await setScene({ shot: 1 })
+    await serve.post('scene', { shot: 1 })
     await until(() => updates.uris.includes('scene://current'), 'the update')
     const { contents } = await client.readResource({ uri: 'scene://current' })
     expect(JSON.parse(contents[0]?.text ?? '')).to.deep.equal({ shot: 1 })
@@ -180,9 +151,10 @@ describe('clients with a provider in front', () => {
     const claims = decodeJwt(access_token)
     expect(claims).to.deep.include({ sub: 'ada', aud: url, scope: 'mcp:read' })
     await client.close()
-    expect(written.join('\n')).to.contain('/mcp')
+    await until(() => serve.output().stderr.includes('/mcp'), 'the log')
+    const { stderr } = serve.output()
     const signature = access_token.slice(access_token.lastIndexOf('.') + 1)
-    for (const text of [...written, ...provider.asked]) {
+    for (const text of [stderr, ...provider.asked]) {
       expect(text.toLowerCase()).not.to.contain('bearer ey')
       expect(text).not.to.contain(signature)
     }

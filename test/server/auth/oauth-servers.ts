@@ -8,17 +8,9 @@ import { artefactPutBytes } from '../../../src/server/artefacts/helpers.ts'
 import type { OAuthSettings } from '../../../src/server/auth/auth.ts'
 import { FailureLimit } from '../../../src/server/auth/failure-limit.ts'
 import { createOAuth } from '../../../src/server/auth/oauth.ts'
-import {
-  type Answer,
-  ask,
-  initializeBody,
-  postHeaders,
-  RawSession,
-  startServer,
-  type TestServer,
-} from '../../helpers/mcp.ts'
+import { type Answer, ask, initialize, RawSession, startServer } from '../../helpers/mcp.ts'
 import { OpenIdServer, sign } from '../../helpers/openid.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { statelessPost } from '../../helpers/stateless.ts'
 
 export interface OAuthServersOptions {
   /** Of the provider; the first one signs. */
@@ -27,68 +19,36 @@ export interface OAuthServersOptions {
   readonly maxFailures?: number
 }
 
+export type OAuthServers = Awaited<ReturnType<typeof openOAuthServers>>
+
 /** A server that requires tokens, and the provider that issues them. */
-export class OAuthServers {
-  readonly provider: OpenIdServer
-  readonly serving: TestServer
-  /** Of an artefact. */
-  readonly artefact: string
-  readonly #folder: string
-
-  private constructor(
-    parts: Pick<OAuthServers, 'provider' | 'serving' | 'artefact'>,
-    folder: string,
-  ) {
-    this.provider = parts.provider
-    this.serving = parts.serving
-    this.artefact = parts.artefact
-    this.#folder = folder
-  }
-
-  static async open({ keys, settings, maxFailures }: OAuthServersOptions): Promise<OAuthServers> {
-    const provider = await OpenIdServer.start(keys)
-    const folder = await mkdtemp(join(tmpdir(), 'oauth-'))
-    const root = join(folder, 'dcc-mcp-artefacts')
-    const stored = await artefactPutBytes(Buffer.from('a body'), { root })
-    let url = 'http://127.0.0.1:1/mcp'
-    const auth = createOAuth(
-      { mode: 'oauth', issuer: provider.issuer, requiredScope: 'mcp:read', ...settings },
-      {
-        mcpUrl: () => url,
-        // Attacks come one after the other here, from one address.
-        failures: new FailureLimit(maxFailures ?? 1_000_000),
-        log: silentLogger,
-      },
-    )
-    const serving = await startServer(
-      { registryDir: folder, enableArtefactResources: true },
-      { auth: auth.policy, documents: auth.documents },
-    )
-    url = serving.url
-    const artefact = `${serving.base}/artefacts/sha256/${stored.uri.slice(-64)}`
-    return new OAuthServers({ provider, serving, artefact }, folder)
-  }
+export async function openOAuthServers({ keys, settings, maxFailures }: OAuthServersOptions) {
+  const provider = await OpenIdServer.start(keys)
+  const folder = await mkdtemp(join(tmpdir(), 'oauth-'))
+  const root = join(folder, 'dcc-mcp-artefacts')
+  const stored = await artefactPutBytes(Buffer.from('a body'), { root })
+  let url = 'http://127.0.0.1:1/mcp'
+  const auth = createOAuth(
+    { mode: 'oauth', issuer: provider.issuer, requiredScope: 'mcp:read', ...settings },
+    {
+      mcpUrl: () => url,
+      // Attacks come one after the other here, from one address.
+      failures: new FailureLimit(maxFailures ?? 1_000_000),
+      log: silentLogger,
+    },
+  )
+  const serving = await startServer(
+    { registryDir: folder, enableArtefactResources: true },
+    { auth: auth.policy, documents: auth.documents },
+  )
+  url = serving.url
+  const artefact = `${serving.base}/artefacts/sha256/${stored.uri.slice(-64)}`
 
   /** From the provider, for this server. */
-  token(scope = 'mcp:read'): Promise<string> {
-    return this.provider.token(this.serving.url, scope)
-  }
-
-  /** As the provider would sign it. */
-  async signed(other: object, key: JWK): Promise<string> {
-    return sign({ ...decodeJwt(await this.token()), ...other }, key)
-  }
-
-  session(token: string): Promise<RawSession> {
-    return RawSession.open(this.serving.url, '2025-11-25', { Authorization: `Bearer ${token}` })
-  }
-
-  async download(token: string): Promise<number> {
-    return (await ask(this.artefact, { headers: { Authorization: `Bearer ${token}` } })).status
-  }
+  const token = (scope = 'mcp:read') => provider.token(url, scope)
 
   /** Sends the header to both transports, a session of another caller, and an artefact. */
-  async everywhere(
+  async function everywhere(
     session: RawSession,
     authorization: string | null,
     check: (answer: Answer, route: string) => void,
@@ -96,39 +56,42 @@ export class OAuthServers {
     const sent: Record<string, string> =
       authorization === null ? {} : { Authorization: authorization }
     const { Authorization: _, ...inSession } = session.headers
-    const { url } = this.serving
-    const method = 'server/discover'
-    const post = (headers: object, body: string) =>
-      ask(url, { method: 'POST', headers: { ...headers, ...sent }, body })
-    check(await post(postHeaders, initializeBody()), 'initialize')
-    check(await post(statelessHeaders(method), JSON.stringify(statelessRequest(method))), method)
-    check(await ask(this.artefact, { headers: sent }), 'an artefact')
+    check(await initialize(url, sent), 'initialize')
+    check(await ask(url, statelessPost('server/discover', {}, sent)), 'server/discover')
+    check(await ask(artefact, { headers: sent }), 'an artefact')
     const within = { ...inSession, ...sent }
     check(await ask(url, { method: 'DELETE', headers: within }), 'DELETE of a session')
   }
 
-  /** With 401, on every route, and an answer that says where tokens come from. */
-  async expectRefused(
-    session: RawSession,
-    authorization: string | null,
-    why?: RegExp,
-  ): Promise<void> {
-    await this.everywhere(session, authorization, (answer, route) => {
-      expect(answer.status, `${route}: ${answer.text}`).to.equal(401)
-      const challenge = answer.headers['www-authenticate']
-      expect(challenge, route).to.match(/^Bearer realm="service-cli"/)
-      const metadata = `${this.serving.base}/.well-known/oauth-protected-resource/mcp`
-      expect(challenge, route).to.contain(`resource_metadata="${metadata}"`)
-      expect(challenge, route).to.contain('scope="mcp:read"')
-      if (authorization === null) expect(challenge, route).not.to.contain('error=')
-      else expect(challenge, route).to.contain('error="invalid_token"')
-      if (why !== undefined) expect(challenge, route).to.match(why)
-    })
-  }
-
-  async close(): Promise<void> {
-    await this.serving.stop()
-    await this.provider.stop()
-    await rm(this.#folder, { recursive: true, force: true })
+  return {
+    provider,
+    serving,
+    /** Of an artefact. */
+    artefact,
+    token,
+    everywhere,
+    /** As the provider would sign it. */
+    signed: async (other: object, key: JWK) => sign({ ...decodeJwt(await token()), ...other }, key),
+    session: (of: string) => RawSession.open(url, '2025-11-25', { Authorization: `Bearer ${of}` }),
+    download: async (of: string) =>
+      (await ask(artefact, { headers: { Authorization: `Bearer ${of}` } })).status,
+    /** With 401, on every route, and an answer that says where tokens come from. */
+    expectRefused: (session: RawSession, authorization: string | null, why?: RegExp) =>
+      everywhere(session, authorization, (answer, route) => {
+        expect(answer.status, `${route}: ${answer.text}`).to.equal(401)
+        const challenge = answer.headers['www-authenticate']
+        expect(challenge, route).to.match(/^Bearer realm="service-cli"/)
+        const metadata = `${serving.base}/.well-known/oauth-protected-resource/mcp`
+        expect(challenge, route).to.contain(`resource_metadata="${metadata}"`)
+        expect(challenge, route).to.contain('scope="mcp:read"')
+        if (authorization === null) expect(challenge, route).not.to.contain('error=')
+        else expect(challenge, route).to.contain('error="invalid_token"')
+        if (why !== undefined) expect(challenge, route).to.match(why)
+      }),
+    async close() {
+      await serving.stop()
+      await provider.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
   }
 }

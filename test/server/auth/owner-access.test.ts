@@ -1,25 +1,26 @@
 import { expect } from 'chai'
-import { chmod, chown, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { networkInterfaces, tmpdir } from 'node:os'
+import { chmod, chown, readFile, stat } from 'node:fs/promises'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { bearer } from '../../helpers/keyed-server.ts'
-import { ask, initializeBody, postHeaders } from '../../helpers/mcp.ts'
+import { initialize } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { skipBecause } from '../../helpers/skip.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const folder = newFolder()
 
 const key = 'the-key-of-clients-of-the-server'
 
 describe("the owner's commands on a server with a key", () => {
-  let folder: string
   let serve: RunningServe
   let file: string
   let token: string
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'owner-'))
     const env = { SERVICE_MCP_API_KEY: key }
     const flags = ['--host', '0.0.0.0', '--allowed-origin', 'https://studio.example']
     serve = await serveInProcess({ registryDir: folder, env, flags })
@@ -27,17 +28,12 @@ describe("the owner's commands on a server with a key", () => {
     file = join(folder, 'instances', `${serve.instanceId}.owner`)
     token = await readFile(file, 'utf8')
   })
-  after(async () => {
-    await serve.stop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  after(() => serve.stop())
 
   const run = (words: string[], env: NodeJS.ProcessEnv = {}) =>
     runCommand(words, { env: cleanEnv({ HOME: folder, SERVICE_REGISTRY_DIR: folder, ...env }) })
-  const open = async (headers: Record<string, string>, url = serve.url) => {
-    const request = { method: 'POST', headers: { ...postHeaders, ...headers } }
-    return (await ask(url, { ...request, body: initializeBody() })).status
-  }
+  const open = async (headers: Record<string, string>, url = serve.url) =>
+    (await initialize(url, headers)).status
 
   it('work without a key, and with an address', async () => {
     const scene = await run(['resources', 'read', 'scene://current'])
@@ -105,21 +101,17 @@ describe("the owner's commands on a server with a key", () => {
   })
 
   it('work on a gateway, too', async () => {
-    const gateway = gatewayInProcess({
+    await using gateway = gatewayInProcess({
       port: 0,
       registryDir: folder,
       env: { SERVICE_MCP_API_KEY: key },
     })
-    try {
-      const { url } = await gateway.line('listening')
-      const found = await run(['resources', 'list', '--instance', 'gateway'])
-      expect(found.stdout, found.stderr).to.contain('gateway://instances')
-      const named = await run(['resources', 'list', '--url', String(url)])
-      expect(named.stdout, named.stderr).to.contain('gateway://instances')
-      const own = join(folder, `gateway-${new URL(String(url)).port}.owner`)
-      expect((await stat(own)).mode & 0o777).to.equal(0o600)
-    } finally {
-      await gateway.stop()
-    }
+    const { url } = await gateway.line('listening')
+    const found = await run(['resources', 'list', '--instance', 'gateway'])
+    expect(found.stdout, found.stderr).to.contain('gateway://instances')
+    const named = await run(['resources', 'list', '--url', String(url)])
+    expect(named.stdout, named.stderr).to.contain('gateway://instances')
+    const own = join(folder, `gateway-${new URL(String(url)).port}.owner`)
+    expect((await stat(own)).mode & 0o777).to.equal(0o600)
   })
 })

@@ -8,7 +8,7 @@ import {
   type TestKeys,
 } from '../../helpers/keyed-server.ts'
 import { initializeBody, RawSession, rpc } from '../../helpers/mcp.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { statelessPost } from '../../helpers/stateless.ts'
 import { exchange, type RawAnswer, RawSocket, requestText } from '../../process/raw-socket.ts'
 
 const secret = 'nobody else sees this'
@@ -32,8 +32,8 @@ function bytesOf({ start, headers, body }: Door, extra: readonly string[]): stri
 }
 
 function stateless(title: string, method: string, params: Record<string, unknown> = {}): Door {
-  const body = JSON.stringify(statelessRequest(method, params))
-  return { title, start: 'POST /mcp', headers: statelessHeaders(method, params), body }
+  const { headers, body } = statelessPost(method, params)
+  return { title, start: 'POST /mcp', headers, body }
 }
 
 describe('a server with a key', () => {

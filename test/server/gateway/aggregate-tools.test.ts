@@ -1,40 +1,25 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
-import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { ask, toolCall } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
-import { at, startAggregating } from './aggregating.ts'
+import { at, sceneOf, startAggregating, startTwoInstances } from './aggregating.ts'
 
-const sceneOf = (x: number) => ({
-  schema: 'dcc-scene/1',
-  document: { name: 'shot_010.blend' },
-  objects: [{ id: 'Cube', name: 'Cube', type: 'mesh', translate: [x, 0, 0] }],
-})
+const registryDir = newFolder()
 
 describe('the tools of a gateway that aggregates', () => {
-  let registryDir: string
   let gateway: GatewayHandle
   let blender: RunningServe
   let maya: RunningServe
 
   before(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'gateway-tools-'))
-    const start = (dccType: string) =>
-      serveInProcess({ registryDir, flags: ['--dcc-type', dccType, '--name', `my ${dccType}`] })
-    ;[blender, maya] = await Promise.all([start('blender'), start('maya')])
-    gateway = await startAggregating(registryDir)
-    await blender.post('scene', sceneOf(0))
-    await maya.post('scene', sceneOf(5))
+    ;({ blender, maya, gateway } = await startTwoInstances(registryDir))
   })
   after(async () => {
     await gateway?.stop()
     await Promise.all([blender?.stop(), maya?.stop()])
-    await rm(registryDir, { recursive: true, force: true })
   })
 
   const call = async (name: string, args: object) =>

@@ -1,11 +1,10 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { writeInstance } from '../../helpers/instances.ts'
-import { withFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { runProgram } from '../../helpers/program.ts'
 import { type Events, RawSession, toolCall } from '../../helpers/mcp.ts'
@@ -13,17 +12,13 @@ import { callStateless, listenStateless } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
-import { at, startAggregating } from './aggregating.ts'
+import { at, sceneOf, startAggregating, startTwoInstances } from './aggregating.ts'
+
+const registryDir = newFolder()
 
 const key = 'a-key-that-only-clients-of-it-have'
-const sceneOf = (x: number) => ({
-  schema: 'dcc-scene/1',
-  document: { name: 'shot_010.blend' },
-  objects: [{ id: 'Cube', name: 'Cube', type: 'mesh', translate: [x, 0, 0] }],
-})
 
 describe('a gateway that aggregates', () => {
-  let registryDir: string
   let gateway: GatewayHandle
   let blender: RunningServe
   let maya: RunningServe
@@ -31,25 +26,15 @@ describe('a gateway that aggregates', () => {
   let events: Events
 
   before(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'gateway-aggregate-'))
     // A beat writes a record again that a test has removed.
-    const rareBeats = '--bound=heartbeatMs=20000'
-    const start = (dccType: string) =>
-      serveInProcess({
-        registryDir,
-        flags: ['--dcc-type', dccType, '--name', `my ${dccType}`, rareBeats],
-      })
-    ;[blender, maya] = await Promise.all([start('blender'), start('maya')])
-    gateway = await startAggregating(registryDir)
-    await blender.post('scene', sceneOf(0))
-    await maya.post('scene', sceneOf(5))
+    const rareBeats = ['--bound=heartbeatMs=20000']
+    ;({ blender, maya, gateway } = await startTwoInstances(registryDir, rareBeats))
     session = await RawSession.open(gateway.url)
     events = await session.listen()
   })
   after(async () => {
     await gateway?.stop()
     await Promise.all([blender?.stop(), maya?.stop()])
-    await rm(registryDir, { recursive: true, force: true })
   })
 
   const read = async (uri: string) =>
@@ -77,7 +62,7 @@ describe('a gateway that aggregates', () => {
     })
 
     it('opens an instance that asks for a key only where its own clients need one', async () => {
-      const keyed = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
+      await using keyed = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
       await keyed.post('scene', sceneOf(7))
       const uri = at(keyed)
       await until(async () => !(await read(uri)).error?.message.includes('no such'), 'the record')
@@ -97,7 +82,6 @@ describe('a gateway that aggregates', () => {
       const client = await RawSession.open(guarded.url, '2025-11-25', own)
       expect((await client.readJson(uri)).objects[0].translate[0]).to.equal(7)
       await guarded.stop()
-      await keyed.stop()
     })
 
     it('shows nothing that is for the owner of the instance', async () => {
@@ -196,12 +180,11 @@ describe('a gateway that aggregates', () => {
       const isGone = async () => (await read(at(ended))).error?.data?.reason === 'instance_gone'
       await until(isGone, 'its end')
       const uris = [at(ended), at(blender), 'gateway://instances']
-      const stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
+      using stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
       const { notifications } = stream.messages[0].params
       expect(notifications.resourceSubscriptions).to.deep.equal(uris.slice(1))
       await blender.post('scene', sceneOf(4))
       await stream.until(() => stream.updates.includes(at(blender)), 'the update')
-      stream.close()
     })
 
     it('is refused for what can never be heard of', async () => {
@@ -330,20 +313,20 @@ describe('a gateway that aggregates', () => {
 describe('a client of a gateway', () => {
   for (const flags of [[], ['--aggregate']]) {
     const isWarned = flags.length === 0
-    it(`is set up ${isWarned ? 'with' : 'without'} a warning that it would only see the listing`, () =>
-      withFolder(async registryDir => {
-        const gateway = gatewayInProcess({ port: 0, registryDir, flags })
-        const { url } = await gateway.line('listening')
-        const folder = ['--registry-dir', registryDir]
-        const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...folder])
-        // Its log goes past `process.stderr`.
-        const connected = await runProgram(['connect', 'gateway', ...folder])
-        for (const { code, stderr } of [configured, connected]) {
-          expect(code).to.equal(0)
-          expect(stderr.includes('restart it with --aggregate')).to.equal(isWarned, stderr)
-        }
-        expect(configured.stdout).to.include(`"url": "${url}"`)
-        await gateway.stop()
-      }))
+    it(`is set up ${isWarned ? 'with' : 'without'} a warning that it would only see the listing`, async () => {
+      const registryDir = newFolder()
+      const gateway = gatewayInProcess({ port: 0, registryDir, flags })
+      const { url } = await gateway.line('listening')
+      const folder = ['--registry-dir', registryDir]
+      const configured = await runCommand(['mcp-config', 'cursor', '--gateway', ...folder])
+      // Its log goes past `process.stderr`.
+      const connected = await runProgram(['connect', 'gateway', ...folder])
+      for (const { code, stderr } of [configured, connected]) {
+        expect(code).to.equal(0)
+        expect(stderr.includes('restart it with --aggregate')).to.equal(isWarned, stderr)
+      }
+      expect(configured.stdout).to.include(`"url": "${url}"`)
+      await gateway.stop()
+    })
   }
 })

@@ -1,3 +1,5 @@
+import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { disposable } from '../../helpers/disposable.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import {
   type GatewayHandle,
@@ -6,11 +8,11 @@ import {
 } from '../../../src/server/gateway.ts'
 
 /** A gateway on a free port that passes on what the instances of a state directory have. */
-export function startAggregating(
+export async function startAggregating(
   registryDir: string,
   options: Partial<GatewayOptions> = {},
-): Promise<GatewayHandle> {
-  return startGateway({
+): Promise<GatewayHandle & AsyncDisposable> {
+  const handle = await startGateway({
     port: 0,
     host: '127.0.0.1',
     allowedHosts: [],
@@ -23,8 +25,29 @@ export function startAggregating(
     log: silentLogger,
     ...options,
   })
+  return disposable(handle)
 }
 
 /** The URI at a gateway of what an instance has. */
 export const at = ({ instanceId }: { readonly instanceId: string }, path = 'scene/current') =>
   `instance://${instanceId}/${path}`
+
+export const sceneOf = (x: number) => ({
+  schema: 'dcc-scene/1',
+  document: { name: 'shot_010.blend' },
+  objects: [{ id: 'Cube', name: 'Cube', type: 'mesh', translate: [x, 0, 0] }],
+})
+
+/** A gateway in front of a Blender with its cube at 0 and a Maya with its cube at 5. */
+export async function startTwoInstances(registryDir: string, flags: string[] = []) {
+  const start = (dccType: string) =>
+    serveInProcess({
+      registryDir,
+      flags: ['--dcc-type', dccType, '--name', `my ${dccType}`, ...flags],
+    })
+  const [blender, maya] = await Promise.all([start('blender'), start('maya')])
+  const gateway = await startAggregating(registryDir)
+  await blender.post('scene', sceneOf(0))
+  await maya.post('scene', sceneOf(5))
+  return { blender, maya, gateway }
+}

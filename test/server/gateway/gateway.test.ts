@@ -1,8 +1,6 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Logger, silentLogger } from '../../../src/lib/util/logger.ts'
@@ -14,10 +12,11 @@ import {
 import type { ServeHandle, ServeOptions } from '../../../src/server/host/serve-options.ts'
 import { startServe } from '../../../src/server/serve.ts'
 import { freePort } from '../../helpers/free-port.ts'
-import { ask, initializeBody, postHeaders, RawSession, toolCall } from '../../helpers/mcp.ts'
+import { ask, initialize, RawSession, toolCall } from '../../helpers/mcp.ts'
 import { PageBrowser, useLink } from '../../helpers/page.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
+import { listening } from '../../helpers/listening.ts'
 
 const keyed = { mode: 'api-key', key: 'the-key-of-clients', keysFile: '/none/keys.json' } as const
 
@@ -134,8 +133,7 @@ describe('startGateway', () => {
   for (const tools of [true, false]) {
     it(`offers ${tools ? 'its tools, which wait for instances' : 'no tools'}, and says so`, async () => {
       const { url } = await start({ tools })
-      const body = initializeBody()
-      const { json } = await ask(url, { method: 'POST', headers: postHeaders, body })
+      const { json } = await initialize(url)
       const session = await RawSession.open(url)
       const listed = (await session.call('tools/list')).result.tools
       const own = ['list_resources', 'read_resource', 'wait_for_change']
@@ -192,9 +190,8 @@ describe('startGateway', () => {
     })
 
     it('leaves serve running when the port is taken', async () => {
-      const otherProgram = createServer((_req, res) => res.end('hello')).listen(0, '127.0.0.1')
-      await once(otherProgram, 'listening')
-      const { port } = otherProgram.address() as AddressInfo
+      const otherProgram = createServer((_req, res) => res.end('hello'))
+      const port = await listening(otherProgram)
       const log = createMemoryLog()
       try {
         const instance = await serve({ gateway: { port }, log })

@@ -2,8 +2,6 @@ import { expect } from 'chai'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, type RequestListener } from 'node:http'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type RunningAccounts, createCaller } from '../../helpers/accounts.ts'
@@ -22,11 +20,13 @@ import { callStateless } from '../../helpers/stateless.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import { until } from '../../helpers/until.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const folder = newFolder()
 
 const sceneOf = (x: number) => ({ document: { name: 'shot.blend' }, objects: [{ id: 'Cube', x }] })
 
 describe('a gateway that instances join', () => {
-  let folder: string
   let accounts: RunningAccounts
   let caller: ReturnType<typeof createCaller>
   let gateway: RunningGateway
@@ -43,7 +43,6 @@ describe('a gateway that instances join', () => {
     (await caller.call('POST', '/tokens', users[user], { name: `${user}-ws`, scopes })).json
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'gateway-joins-'))
     accounts = await accountsInProcess()
     caller = createCaller(accounts.url)
     for (const name of ['ada', 'ben']) {
@@ -64,7 +63,6 @@ describe('a gateway that instances join', () => {
     await Promise.all(started.map(serve => serve.stop()))
     await gateway?.stop()
     await accounts?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const joinFlags = () => ['--aggregate', '--accept-joins', accounts.url]
@@ -113,7 +111,7 @@ describe('a gateway that instances join', () => {
   })
 
   it('lists it beside those of its own machine, with owner and token, and without an address', async () => {
-    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
+    await using local = await serveInProcess({ registryDir: join(folder, 'gateway') })
     const far = await startJoined(base, ['--name', 'far away'])
     await until(async () => (await rowOf(local.instanceId)) !== undefined, 'the local one')
     const row = await rowOf(far.instanceId)
@@ -125,7 +123,6 @@ describe('a gateway that instances join', () => {
     expect(row.mcp_url).to.equal(null)
     const other = await rowOf(local.instanceId)
     expect([other.joined, other.mcp_url]).to.deep.equal([undefined, local.url])
-    await local.stop()
   })
 
   it('reads, subscribes and calls tools over the link, until the instance stops', async () => {
@@ -257,10 +254,9 @@ describe('a gateway that instances join', () => {
     await joined(id)
     expect((await rowOf(id)).joined.owner).to.equal('ben')
     later.link.close(1001, 'stopped')
-    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
+    await using local = await serveInProcess({ registryDir: join(folder, 'gateway') })
     const taken = await refusalOf(tokenOf('ben'), {}, local.instanceId)
     expect(taken).to.match(/^HTTP 403.*the machine of the gateway/)
-    await local.stop()
   })
 
   it('closes the older link of an instance that joins twice', async () => {

@@ -1,7 +1,4 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { ask, RawSession } from '../../helpers/mcp.ts'
@@ -15,6 +12,9 @@ import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless, listenStateless, statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { at, startAggregating } from './aggregating.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const registryDir = newFolder()
 
 const scene = {
   schema: 'dcc-scene/1',
@@ -86,10 +86,10 @@ describe('a server under its address at a gateway', () => {
 
   it('announces updates in the spelling that was subscribed, once for each', async () => {
     const session = await RawSession.open(serve.url)
-    const events = await session.listen()
+    using events = await session.listen()
     const uri = alias(serve.instanceId.slice(0, 8), 'scene/current?view=summary')
     await session.call('resources/subscribe', { uri })
-    const stream = await listenStateless(serve.url, {
+    using stream = await listenStateless(serve.url, {
       resourceSubscriptions: [alias(serve.instanceId), 'scene://current'],
     })
     await serve.post('scene', { ...scene, value: 1 })
@@ -97,8 +97,6 @@ describe('a server under its address at a gateway', () => {
     await stream.until(() => stream.updates.length === 2, 'the updates')
     expect(events.updates).to.deep.equal([uri])
     expect(stream.updates).to.have.members([alias(serve.instanceId), 'scene://current'])
-    events.close()
-    stream.close()
   })
 
   it('lets its tools be called with its address, and as the instance that it is', async () => {
@@ -114,20 +112,13 @@ describe('a server under its address at a gateway', () => {
 })
 
 describe('what a gateway passes on', () => {
-  let registryDir: string
   let gateway: GatewayHandle
   let instance: ScriptedInstance
   /** What the instance has not answered. */
   let held: HeldRead[]
 
-  before(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'gateway-unchanged-'))
-    gateway = await startAggregating(registryDir)
-  })
-  after(async () => {
-    await gateway?.stop()
-    await rm(registryDir, { recursive: true, force: true })
-  })
+  before(async () => (gateway = await startAggregating(registryDir)))
+  after(() => gateway?.stop())
   beforeEach(async () => {
     instance = await startScriptedInstance(registryDir)
     await until(async () => (await read(at(instance))).result !== undefined, 'the instance')
@@ -244,26 +235,6 @@ describe('what a gateway passes on', () => {
       expect(await late.answer).to.equal('there')
     })
 
-    it('is one request for all who come after one that has left', async () => {
-      hold()
-      const before = reads().length
-      const uri = at(instance, 'app/after')
-      const first = reader(uri)
-      await untilHeld(1)
-      const second = reader(uri)
-      await pendingAt(2)
-      second.leave()
-      const others = Array.from({ length: 5 }, () => reader(uri))
-      await pendingAt(7)
-      answerOne('before')
-      expect(await first.answer).to.equal('before')
-      await untilHeld(1)
-      answerOne('after')
-      const texts = await Promise.all(others.map(({ answer }) => answer))
-      expect(new Set(texts)).to.deep.equal(new Set(['after']))
-      expect(reads().length - before).to.equal(2)
-    })
-
     it('is one request for each reader of contents that are too large to be shared', async () => {
       const large = 'x'.repeat(1_000_000)
       instance.onRead = ({ res, uri, id }) => void res.end(contentsOf(uri, large, id))
@@ -291,7 +262,7 @@ describe('what a gateway passes on', () => {
   })
 
   it('shows the scenes of instances first in list_resources', async () => {
-    const serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
+    await using serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
     await serve.post('scene', scene)
     const first = async () => {
       const call = { name: 'list_resources', arguments: {} }
@@ -300,11 +271,10 @@ describe('what a gateway passes on', () => {
     }
     await until(async () => (await first()).includes(at(serve)), 'its scene')
     expect(await first()).to.match(/scene of blender/)
-    await serve.stop()
   })
 
   it('shows the agent, not the gateway, as who looks at an instance', async () => {
-    const serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'maya'] })
+    await using serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'maya'] })
     await serve.post('scene', scene)
     await until(async () => (await read(at(serve))).result !== undefined, 'the instance')
     const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(serve)] })
@@ -317,7 +287,6 @@ describe('what a gateway passes on', () => {
     expect(clients.map(({ name }: any) => name)).to.not.include('service-gateway')
     stream.close()
     expect(through.last_read.uri).to.equal('scene://current')
-    await serve.stop()
   })
 
   /** The gateway has so many calls that are not answered. */

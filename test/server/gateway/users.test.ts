@@ -1,9 +1,7 @@
 import { expect } from 'chai'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { type IncomingMessage, request, type RequestListener, type ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type RunningAccounts, createCaller } from '../../helpers/accounts.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
@@ -22,11 +20,13 @@ import { cleanEnv } from '../../helpers/program.ts'
 import { contentsOf } from '../../helpers/instances.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const folder = newFolder()
 
 const key = 'the-key-of-the-operator'
 
 describe('a gateway whose users see what is theirs', () => {
-  let folder: string
   let accounts: RunningAccounts
   let caller: ReturnType<typeof createCaller>
   let gateway: RunningGateway
@@ -36,7 +36,6 @@ describe('a gateway whose users see what is theirs', () => {
   const joined: JoinedInstance[] = []
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'gateway-users-'))
     accounts = await accountsInProcess()
     caller = createCaller(accounts.url)
     for (const name of ['ada', 'ben', 'cleo']) {
@@ -57,7 +56,6 @@ describe('a gateway whose users see what is theirs', () => {
     await Promise.all(joined.map(instance => instance.leave()))
     await gateway?.stop()
     await accounts?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const gatewayFlags = () => ['--aggregate', '--accept-joins', accounts.url, '--bound=rejoinMs=100']
@@ -115,7 +113,7 @@ describe('a gateway whose users see what is theirs', () => {
     const team = await joinOf('ada', { visible_to: 'team' })
     const all = await joinOf('ada', { visible_to: 'all' })
     const lonely = await joinOf('cleo', { visible_to: 'team' })
-    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
+    await using local = await serveInProcess({ registryDir: join(folder, 'gateway') })
     const [a, t, e, l] = [own.id, team.id, all.id, lonely.id]
     await until(async () => (await idsOf(key)).includes(local.instanceId), 'the local one')
     const seen = async (token: string) => new Set(await idsOf(token))
@@ -127,7 +125,6 @@ describe('a gateway whose users see what is theirs', () => {
     const text = (answer: any) => answer.result?.contents[0].text
     expect(text(await read(accessOf('ben'), at(t)))).to.include('"x":1')
     expect(text(await read(accessOf('ada'), at(a)))).to.include('"x":1')
-    await local.stop()
   })
 
   it('answers for an instance that is not visible exactly as for one that is unknown', async () => {
@@ -186,7 +183,10 @@ describe('a gateway whose users see what is theirs', () => {
 
   it('downloads what is visible, and writes down who read what, and how it ended', async () => {
     const flags = ['--join', base, '--visible-to', 'team', '--dcc-type', 'blender']
-    const far = await serveInProcess({ flags, env: { SERVICE_JOIN_TOKEN: users.ada?.join ?? '' } })
+    await using far = await serveInProcess({
+      flags,
+      env: { SERVICE_JOIN_TOKEN: users.ada?.join ?? '' },
+    })
     const id = far.instanceId
     await isListed(id, 'ben')
     const bytes = randomBytes(3_000_000)
@@ -219,7 +219,6 @@ describe('a gateway whose users see what is theirs', () => {
     ])
     expect(entries.find(entry => entry.includes('nothing/here'))).to.match(/ resource_not_found$/)
     expect(gateway.stderr()).to.not.include('hidden-words')
-    await far.stop()
   })
 
   it('lets no user fill the link of an instance with downloads that are not read', async () => {
@@ -312,7 +311,7 @@ describe('a gateway whose users see what is theirs', () => {
   })
 
   it('ends the sessions of a user who comes to another team, also where sessions are kept', async () => {
-    const own = gatewayInProcess({
+    await using own = gatewayInProcess({
       port: await freePort(),
       registryDir: join(folder, 'kept'),
       flags: [...gatewayFlags(), '--auth', 'accounts', '--bound=joinTokenCheckMs=200'],
@@ -325,7 +324,6 @@ describe('a gateway whose users see what is theirs', () => {
     await until(async () => (await statusOf()) !== 200, 'the end of the session', 5000)
     expect(await statusOf()).to.equal(404)
     await setTeam('cleo', null)
-    await own.stop()
   })
 
   it('shows the page of a user what is theirs, until the token of the login is revoked', async () => {
@@ -422,7 +420,7 @@ describe('a gateway whose users see what is theirs', () => {
   it('goes on with known tokens while its accounts server is away', async () => {
     const away = await accountsInProcess()
     const token = (await createCaller(away.url).register('dora')).access_token
-    const second = gatewayInProcess({
+    await using second = gatewayInProcess({
       port: 0,
       registryDir: join(folder, 'second'),
       flags: [...gatewayFlags().with(2, away.url), '--auth', 'accounts'],
@@ -433,7 +431,6 @@ describe('a gateway whose users see what is theirs', () => {
     expect((await callAt(url, token, 'resources/list')).status).to.equal(200)
     const unknown = await callAt(url, `svc_${'x'.repeat(40)}`, 'resources/list')
     expect([unknown.status, unknown.headers['retry-after']]).to.deep.equal([503, '5'])
-    await second.stop()
   })
 
   it('shows users of an OAuth provider what is visible to all, and nothing else', async () => {

@@ -82,19 +82,15 @@ describe('access to the host routes', () => {
 describe('the host token and the key of clients', () => {
   it('do not open what the other one opens', async () => {
     const key = 'a-key-of-the-clients'
-    const serve = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    await using serve = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
     const status = async (url: string, secret: string, method = 'POST') => {
       const headers = { ...type, Authorization: `Bearer ${secret}` }
       return (await ask(url, { method, headers, body: method === 'POST' ? '{}' : '' })).status
     }
-    try {
-      expect(await status(`${serve.hostUrl}/v1/scene`, key)).to.equal(401)
-      expect(await status(`${serve.hostUrl}/v1/scene`, serve.token)).to.equal(200)
-      expect(await status(serve.url, serve.token)).to.equal(401)
-      const url = `${serve.base}/artefacts/sha256/${'a'.repeat(64)}`
-      expect(await status(url, serve.token, 'GET')).to.equal(401)
-    } finally {
-      await serve.stop()
-    }
+    expect(await status(`${serve.hostUrl}/v1/scene`, key)).to.equal(401)
+    expect(await status(`${serve.hostUrl}/v1/scene`, serve.token)).to.equal(200)
+    expect(await status(serve.url, serve.token)).to.equal(401)
+    const url = `${serve.base}/artefacts/sha256/${'a'.repeat(64)}`
+    expect(await status(url, serve.token, 'GET')).to.equal(401)
   })
 })

@@ -1,7 +1,5 @@
 import { expect } from 'chai'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { type Socket, connect } from 'node:net'
 import { describePut } from '../../../src/server/artefacts/sidecar.ts'
 import type { ArtefactFields, PutResult } from '../../../src/server/artefacts/store.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
@@ -17,6 +15,7 @@ import type { SceneState } from '../../../src/server/resources/scene/state.ts'
 import type { RefusedRequest } from '../../../src/server/http/refusal-log.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { helloOf, LinkClient } from '../../helpers/link.ts'
+import { RawSocket } from '../../process/raw-socket.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
 import { recordingLog } from '../../helpers/fakes.ts'
 import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
@@ -188,11 +187,10 @@ export class LinkServer {
   }
 
   /** A connection for what no client library would send. */
-  async raw(): Promise<RawConnection> {
-    const socket: Socket = connect(this.port, '127.0.0.1')
-    this.#clients.push({ terminate: () => socket.destroy() })
-    await once(socket, 'connect')
-    return new RawConnection(socket)
+  async raw(): Promise<RawSocket> {
+    const raw = await RawSocket.open(this.port)
+    this.#clients.push({ terminate: () => raw.close() })
+    return raw
   }
 
   post(path: string, body: string | Buffer, headers: Headers = json): Promise<Answer> {
@@ -220,27 +218,6 @@ export class LinkServer {
 }
 
 export const hello = (instanceId = 'run-1'): Message => helloOf({ instance_id: instanceId })
-
-/** A connection whose bytes a test writes and reads. */
-export class RawConnection {
-  readonly socket: Socket
-  received = ''
-  error: Error | undefined
-  readonly closed: Promise<void>
-
-  constructor(socket: Socket) {
-    this.socket = socket
-    socket.setEncoding('latin1')
-    socket.on('data', (chunk: string) => (this.received += chunk))
-    socket.on('error', error => (this.error = error))
-    this.closed = new Promise(resolve => socket.on('close', () => resolve()))
-  }
-
-  /** Resolves once the text has arrived. */
-  async until(text: string): Promise<void> {
-    while (!this.received.includes(text)) await once(this.socket, 'data')
-  }
-}
 
 export function head(path: string, headers: Record<string, string | number>): string {
   const lines = Object.entries({ Host: 'localhost', ...headers }).map(([k, v]) => `${k}: ${v}\r\n`)

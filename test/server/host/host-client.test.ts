@@ -1,11 +1,8 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { HostClient, type HostClientOptions, HostLinkError } from '../../../src/host-client.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+import { freePort } from '../../helpers/free-port.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
@@ -13,6 +10,7 @@ import { pngOf } from '../../helpers/pictures.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
 
+const registryDir = newFolder()
 const cube = { id: 'cube', name: 'Cube', translate: [0, 0, 0] }
 const lamp = { id: 'lamp', name: 'Lamp', translate: [0, 0, 5] }
 
@@ -82,6 +80,21 @@ describe('the host client in Node', () => {
     link.setScene(null)
     await link.flush()
     expect((await scene()).objects).to.equal(undefined)
+  })
+
+  it('says what is open, which is the document of a summary, and each time another', async () => {
+    const { link } = await connect({ document: { name: 'one' } })
+    link.setScene({ objects: [cube] })
+    const document = async () => {
+      const { result } = await session.call('tools/call', toolCall('query_scene'))
+      return result.structuredContent.document
+    }
+    await link.flush()
+    expect(await document()).to.deep.equal({ name: 'one' })
+    const two = { path: '/shots/two.view', modified: true }
+    link.setDocument(two)
+    await link.log('viewer')
+    expect(await document()).to.deep.equal(two)
   })
 
   it('sends what is no number, of which the scene warns', async () => {
@@ -165,7 +178,6 @@ describe('the host client in Node', () => {
   })
 
   it('sends all again to a server that was restarted, and asks for its token', async () => {
-    const registryDir = await mkdtemp(join(tmpdir(), 'host-client-'))
     const start = (flags: string[]) => serveInProcess({ registryDir, flags })
     let second = await start([])
     const flags = ['--port', String(second.port)]
@@ -189,7 +201,6 @@ describe('the host client in Node', () => {
     } finally {
       await told.link.close()
       await second.stop()
-      await rm(registryDir, { recursive: true })
     }
   })
 
@@ -224,19 +235,14 @@ describe('the host client in Node', () => {
   })
 
   it('waits while another application is connected, and names it', async () => {
-    const other = await LinkClient.connect(serve)
+    await using _other = await LinkClient.connect(serve)
     told = new Told({ url: serve.hostUrl, token: serve.token })
     await told.until('waiting: host_taken')
     expect(told.errors[0]).to.match(/another application is connected: blender/)
-    await other.bye()
   })
 
   it('waits for a server that is not there', async () => {
-    const port = createServer().listen(0, '127.0.0.1')
-    await once(port, 'listening')
-    const { port: free } = port.address() as { port: number }
-    port.close()
-    told = new Told({ url: `http://127.0.0.1:${free}/host`, token: 'any' })
+    told = new Told({ url: `http://127.0.0.1:${await freePort()}/host`, token: 'any' })
     await told.until('waiting: unreachable')
     expect(told.errors[0]).to.match(/^no server opens the link at http:/)
   })

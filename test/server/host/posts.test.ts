@@ -36,7 +36,7 @@ describe('the posts of an application', () => {
       for (const body of ['{"post":true}', 'null']) {
         const refused = await host.post('/host/v1/scene', body)
         expect([refused.status, refused.json.code]).to.deep.equal([409, 'scene-live'])
-        expect(scene.current.text).to.equal('{"live":true}')
+        expect(scene.text).to.equal('{"live":true}')
       }
       tell(false)
       expect((await host.post('/host/v1/scene', '{"after":true}')).status).to.equal(200)
@@ -83,7 +83,7 @@ describe('the posts of an application', () => {
     const post = () => host.post('/host/v1/scene', JSON.stringify(scene))
     const patch = (body: unknown) =>
       host.send('PATCH', '/host/v1/scene', json, JSON.stringify(body))
-    const current = () => JSON.parse(host.scene.current.text ?? 'null')
+    const current = () => JSON.parse(host.scene.text ?? 'null')
 
     it('changes the scene, and returns the revision', async () => {
       await post()
@@ -96,6 +96,9 @@ describe('the posts of an application', () => {
     })
 
     it('warns of numbers that became null, once, until a whole scene comes', async () => {
+      await host.post('/host/v1/scene', '{"x":1e999}')
+      const count = 1
+      expect(current()).to.deep.equal({ x: null, warnings: [{ code: 'number_not_finite', count }] })
       await post()
       const send = (body: string) => host.send('PATCH', '/host/v1/scene', json, body)
       await send('{"objects":[{"id":"Cube","x":NaN}]}')
@@ -291,12 +294,11 @@ describe('the posts of an application', () => {
     })
 
     it('answers 413 to a declared length over the limit, before reading', async () => {
-      const connection = await host.raw()
-      connection.socket.write(head('/host/v1/artefacts', { ...bearer, 'Content-Length': 300_001 }))
-      await connection.until('body-too-large')
-      expect(connection.received).to.match(/^HTTP\/1\.1 413 /)
+      const raw = await host.raw()
+      raw.write(head('/host/v1/artefacts', { ...bearer, 'Content-Length': 300_001 }))
+      const [answer] = await raw.answers(1)
+      expect(answer?.status).to.equal(413)
       expect(host.memory.broken).to.equal(1)
-      connection.socket.destroy()
     })
 
     it('answers 413 to a stream over the limit and stores nothing', async () => {
@@ -310,14 +312,12 @@ describe('the posts of an application', () => {
     })
 
     it('stores nothing of an upload that breaks off', async () => {
-      const connection = await host.raw()
+      const raw = await host.raw()
       const started = new Promise<void>(resolve => (host.memory.onFirstBytes = resolve))
       const broken = new Promise<void>(resolve => (host.memory.onBroken = resolve))
-      connection.socket.write(
-        head('/host/v1/artefacts', { ...png, 'Content-Length': 1000 }) + 'half',
-      )
+      raw.write(`${head('/host/v1/artefacts', { ...png, 'Content-Length': 1000 })}half`)
       await started
-      connection.socket.destroy()
+      raw.close()
       await broken
       expect(host.memory.stored.size).to.equal(0)
       expect(host.errors).to.deep.equal([])

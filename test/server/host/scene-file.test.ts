@@ -1,5 +1,4 @@
-import { mkdtemp, open, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { open, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { LinkClient } from '../../helpers/link.ts'
@@ -8,17 +7,16 @@ import { until } from '../../helpers/until.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { recordOf } from './link-health.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const file = join(newFolder(), 'scene.json')
 
 describe('serve --scene-file', () => {
-  let folder: string
-  let file: string
   let serve: RunningServe
   let session: RawSession
   let events: Events
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'scene-file-'))
-    file = join(folder, 'scene.json')
     const flags = ['--scene-file', file, '--limit=maxMessageBytes=100000']
     serve = await serveInProcess({ flags })
     session = await RawSession.open(serve.url)
@@ -29,7 +27,6 @@ describe('serve --scene-file', () => {
   after(async () => {
     events.close()
     await serve.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   const scene = () => session.readJson('scene://current')

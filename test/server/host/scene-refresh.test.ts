@@ -17,9 +17,7 @@ describe('a scene that is asked for when somebody reads it', () => {
     session = await RawSession.open(serve.url)
   })
 
-  after(async () => {
-    await serve.stop()
-  })
+  after(() => serve.stop())
 
   const connect = async (members: object = { scene_refresh: true }, isShown = true) => {
     app = await LinkClient.connect(serve, { instance_id: `run-${Math.random()}`, ...members })

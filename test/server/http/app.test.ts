@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import type { AccessEntry } from '../../../src/lib/util/logger.ts'
 import { apiKeyPolicy } from '../../../src/server/http/authentication.ts'
-import { ask, initializeBody, postHeaders, startServer } from '../../helpers/mcp.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { ask, initialize, startServer } from '../../helpers/mcp.ts'
+import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { RawSocket, requestText } from '../../process/raw-socket.ts'
 
@@ -36,16 +36,12 @@ describe('the route of /mcp', () => {
   }
 
   const key = { Authorization: 'Bearer a-long-enough-key' }
-  const initialize = (path: string, headers: Record<string, string>) =>
-    ask(running.base + path, {
-      method: 'POST',
-      headers: { ...postHeaders, ...key, ...headers },
-      body: initializeBody(),
-    })
+  const open = (path: string, headers: Record<string, string>) =>
+    initialize(running.base + path, { ...key, ...headers })
 
   it('answers /mcp/ as /mcp, and CORS on either', async () => {
     for (const path of ['/mcp', '/mcp/']) {
-      const { status, headers } = await initialize(path, { Origin: page })
+      const { status, headers } = await open(path, { Origin: page })
       expect(status, path).to.equal(200)
       expect(headers, path).to.include({ 'access-control-allow-origin': page, vary: 'Origin' })
       const asked = { Origin: page, 'Access-Control-Request-Method': 'POST' }
@@ -55,9 +51,9 @@ describe('the route of /mcp', () => {
   })
 
   it('logs the status that was sent, and no principal of a caller that is refused', async () => {
-    expect((await initialize('/mcp', {})).status).to.equal(200)
+    expect((await open('/mcp', {})).status).to.equal(200)
     const refused = { Authorization: 'Bearer another-key' }
-    expect((await initialize('/mcp', refused)).status).to.equal(401)
+    expect((await open('/mcp', refused)).status).to.equal(401)
     await until(() => entries.length === 2, 'the entries')
     const logged = entries.map(({ status, principal }) => [status, principal])
     expect(logged).to.deep.equal([
@@ -68,8 +64,7 @@ describe('the route of /mcp', () => {
 
   it('cuts an answer that fails half-way, with no word of why in it', async () => {
     const params = { uri: 'broken://x' }
-    const body = JSON.stringify(statelessRequest('resources/read', params))
-    const headers = { ...statelessHeaders('resources/read', params), ...key }
+    const { headers, body } = statelessPost('resources/read', params, key)
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
     const raw = await RawSocket.open(port)
     const head = ['POST /mcp HTTP/1.1', 'Host: localhost', `Content-Length: ${body.length}`]

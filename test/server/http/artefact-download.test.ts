@@ -2,7 +2,6 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import * as fs from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import {
   createServer,
   type IncomingMessage,
@@ -10,8 +9,7 @@ import {
   type RequestOptions,
   type Server,
 } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { tmpdir } from 'node:os'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { ArtefactFolder } from '../../../src/server/artefacts/folder.ts'
 import { ArtefactStore, type OpenArtefact } from '../../../src/server/artefacts/store.ts'
@@ -21,6 +19,10 @@ import { makeProblem } from '../../../src/server/http/problem.ts'
 import { recordingLog, settableClock } from '../../helpers/fakes.ts'
 import { until } from '../../helpers/until.ts'
 import { damage, sha256 } from '../../unit/artefacts/support.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+import { listening } from '../../helpers/listening.ts'
+
+const root = newFolder()
 
 /** A store that counts its open artefacts. */
 class CountingStore extends ArtefactStore {
@@ -47,7 +49,6 @@ const safetyHeaders = {
 }
 
 describe('artefact download', () => {
-  let root: string
   let store: CountingStore
   let log: ReturnType<typeof recordingLog>
   let server: Server
@@ -56,7 +57,6 @@ describe('artefact download', () => {
   let handled = 0
 
   before(async () => {
-    root = await mkdtemp(join(tmpdir(), 'download-'))
     store = new CountingStore(new ArtefactFolder(root), { clock: settableClock() })
     log = recordingLog()
     const download = artefactDownload(store, log)
@@ -66,8 +66,7 @@ describe('artefact download', () => {
     })
     // Cuts readers that take nothing, as those of the program do.
     server.timeout = 1000
-    await once(server.listen(0, '127.0.0.1'), 'listening')
-    port = (server.address() as AddressInfo).port
+    port = await listening(server)
   })
   beforeEach(() => {
     log.lines.length = 0
@@ -78,7 +77,6 @@ describe('artefact download', () => {
     server.closeAllConnections()
     server.close()
     await store.close()
-    await rm(root, { recursive: true, force: true })
   })
 
   async function put(bytes: Uint8Array, options = {}): Promise<string> {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { networkInterfaces } from 'node:os'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
-import { ask, initializeBody, postHeaders, RawSession } from '../../helpers/mcp.ts'
+import { ask, initialize, RawSession } from '../../helpers/mcp.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { exchange, requestText } from '../../process/raw-socket.ts'
 
@@ -15,6 +15,8 @@ const routes = [
   ['POST', '/host/v1/scene'],
   ['GET', '/healthz'],
   ['GET', '/metrics'],
+  ['GET', '/page/app.js'],
+  ['POST', '/page/session'],
   ['GET', '/nothing'],
 ] as const
 
@@ -61,8 +63,7 @@ describe('pages of other sites', () => {
 
   it('on this machine may use /mcp, but never the host link', async () => {
     const origin = { Origin: 'http://localhost:3000' }
-    const headers = { ...postHeaders, ...origin }
-    const answer = await ask(serve.url, { method: 'POST', headers, body: initializeBody() })
+    const answer = await initialize(serve.url, origin)
     expect(answer.status).to.equal(200)
     expect(answer.headers).not.to.have.any.keys('access-control-allow-origin', 'vary')
     for (const value of ['http://localhost:3000', serve.base, 'null']) {
@@ -79,23 +80,22 @@ describe('pages of other sites', () => {
     expect(await session.readJson('scene://current')).to.include({ status: 'no_snapshot' })
   })
 
-  const initialize = async (host: string, origin: string, address = '127.0.0.1') => {
+  const open = async (Host: string, Origin: string, address = '127.0.0.1') => {
     const url = `http://${address}:${exposed.port}/mcp`
-    const headers = { ...postHeaders, Host: host, Origin: origin }
-    const answer = await ask(url, { method: 'POST', headers, body: initializeBody() })
+    const answer = await initialize(url, { Host, Origin })
     return [answer.status, answer.headers['access-control-allow-origin']]
   }
 
   it('named by --allowed-origin and --allowed-host get in, the others do not', async () => {
-    expect(await initialize('proxy.example', page)).to.deep.equal([200, page])
-    expect(await initialize('proxy.example:1', page)).to.deep.equal([200, page])
+    expect(await open('proxy.example', page)).to.deep.equal([200, page])
+    expect(await open('proxy.example:1', page)).to.deep.equal([200, page])
     for (const [host, origin] of [
       ['other.example', page],
       ['proxy.example', `${page}:444`],
       ['proxy.example', 'http://studio.example'],
       ['proxy.example', `${page}.evil.example`],
     ] as const) {
-      expect(await initialize(host, origin), `${host} ${origin}`).to.deep.equal([403, undefined])
+      expect(await open(host, origin), `${host} ${origin}`).to.deep.equal([403, undefined])
     }
     expect((await exposed.post('scene', {}, { Origin: page })).status).to.equal(403)
   })
@@ -106,13 +106,13 @@ describe('pages of other sites', () => {
       .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
     for (const name of [address ?? '127.0.0.1', 'proxy.example']) {
       const host = `${name}:${exposed.port}`
-      expect(await initialize(host, `http://${host}`, address), host).to.include(200)
-      expect(await initialize(host, 'null', address), host).to.include(403)
-      expect(await initialize(host, 'http://evil.example', address), host).to.include(403)
+      expect(await open(host, `http://${host}`, address), host).to.include(200)
+      expect(await open(host, 'null', address), host).to.include(403)
+      expect(await open(host, 'http://evil.example', address), host).to.include(403)
     }
     const host = `proxy.example:${exposed.port}`
-    expect(await initialize(host, `http://proxy.example:${exposed.port + 1}`)).to.include(403)
-    expect(await initialize('evil.example', 'http://evil.example')).to.include(403)
+    expect(await open(host, `http://proxy.example:${exposed.port + 1}`)).to.include(403)
+    expect(await open('evil.example', 'http://evil.example')).to.include(403)
   })
 
   it('that are allowed may send and read what downloads and every revision take', async () => {
@@ -145,5 +145,7 @@ describe('pages of other sites', () => {
       'Retry-After',
     ])
     expect((await ask(exposed.url)).headers.vary).to.equal('Origin')
+    const refused = await ask(exposed.url, { headers: { Origin: 'https://evil.example' } })
+    expect([refused.status, refused.headers.vary], 'for caches').to.deep.equal([403, 'Origin'])
   })
 })

@@ -4,8 +4,7 @@ import { connect, Socket } from 'node:net'
 import { expect } from 'chai'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { type Handlers, ServerSocket } from '../../../src/server/http/server-socket.ts'
-import { refuseUpgrade } from '../../../src/server/http/handshake.ts'
-import { guardUpgrades, type Upgrade } from '../../../src/server/http/upgrade.ts'
+import { guardUpgrades, refuseUpgrade, type Upgrade } from '../../../src/server/http/upgrade.ts'
 import { makeProblem } from '../../../src/server/http/problem.ts'
 import { recordingLog } from '../../helpers/fakes.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
@@ -13,10 +12,9 @@ import { until } from '../../helpers/until.ts'
 
 /** So long that no test passes because of the cut at its end. */
 const patient = boundsWith({ stopGraceMs: 60_000 })
-const MiB = 1024 * 1024
 
-async function bound(handlers: Handlers, { limits = patient, log = silentLogger } = {}) {
-  const socket = new ServerSocket({ host: '127.0.0.1', port: 0 }, { limits, log })
+async function bound(handlers: Handlers, log = silentLogger) {
+  const socket = new ServerSocket({ host: '127.0.0.1', port: 0 }, { limits: patient, log })
   await socket.bind(handlers)
   return socket
 }
@@ -31,8 +29,8 @@ describe('stop', () => {
     await listening.stop()
   })
 
-  async function start(listener: RequestListener, limits = patient): Promise<void> {
-    listening = await bound({ listener }, { limits })
+  async function start(listener: RequestListener): Promise<void> {
+    listening = await bound({ listener })
   }
 
   async function open(text = ''): Promise<Socket> {
@@ -45,21 +43,6 @@ describe('stop', () => {
 
   const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
-  it('lets a slow but steady reader have its whole answer', async () => {
-    const size = 16 * MiB
-    const asked = Promise.withResolvers<void>()
-    await start((_req, res) => {
-      res.writeHead(200, { 'Content-Length': size }).end(Buffer.alloc(size, 'x'))
-      asked.resolve()
-    })
-    const socket = await open(request)
-    socket.pause()
-    await asked.promise
-    const stopped = listening.stop()
-    expect(await readSlowly(socket)).to.be.greaterThan(size)
-    await stopped
-  })
-
   it('closes a connection on which more than 64 requests wait for their turn', async () => {
     const seen: ServerResponse[] = []
     await start((_req, res) => void seen.push(res))
@@ -68,56 +51,7 @@ describe('stop', () => {
     waiting.write(request)
     await once(waiting, 'close')
   })
-
-  it('delivers what is written to a stream in the turn of the stop', async () => {
-    const streaming = Promise.withResolvers<ServerResponse>()
-    await start((_req, res) => {
-      res.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders()
-      // The reader is behind: all of this waits in the program, and the last words behind it.
-      res.write(Buffer.alloc(16 * MiB, 'x'))
-      streaming.resolve(res)
-    })
-    const socket = await open(request)
-    socket.pause()
-    const res = await streaming.promise
-    res.write('data: last words\n\n')
-    const stopped = listening.stop()
-    res.end()
-    let tail = ''
-    socket.on('data', bytes => (tail = (tail + bytes.toString('latin1')).slice(-200)))
-    socket.resume()
-    await once(socket, 'close')
-    expect(tail)
-      .to.contain('data: last words\n\n')
-      .and.match(/\r\n0\r\n\r\n$/)
-    await stopped
-  })
-
-  it('cuts a reader that stopped after the grace time', async () => {
-    const asked = Promise.withResolvers<void>()
-    await start(
-      (_req, res) => {
-        res.end(Buffer.alloc(32 * MiB, 'x'))
-        asked.resolve()
-      },
-      boundsWith({ stopGraceMs: 50 }),
-    )
-    const socket = await open(request)
-    socket.pause()
-    await asked.promise
-    await listening.stop()
-  })
 })
-
-/** Reads a piece, waits a turn, and so on to the end; resolves with the number of bytes. */
-async function readSlowly(socket: Socket): Promise<number> {
-  let count = 0
-  for await (const bytes of socket) {
-    count += (bytes as Buffer).length
-    await new Promise(resolve => setImmediate(resolve))
-  }
-  return count
-}
 
 describe('an error of the listening socket', () => {
   it('does not end the process, and is logged', async () => {
@@ -128,7 +62,7 @@ describe('an error of the listening socket', () => {
       server.emit('error', Object.assign(new Error(), { code: 'ENOBUFS' }))
       res.end()
     }
-    const listening = await bound({ listener }, { log })
+    const listening = await bound({ listener }, log)
     const answer = await fetch(`http://127.0.0.1:${listening.port}/`)
     expect(answer.status).to.equal(200)
     await listening.stop()

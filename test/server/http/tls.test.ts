@@ -1,8 +1,10 @@
 import { expect } from 'chai'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import net from 'node:net'
 import { join } from 'node:path'
 import tls from 'node:tls'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../helpers/link.ts'
@@ -19,7 +21,7 @@ describe('TLS', () => {
   let trusted: string[]
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'tls-'))
+    folder = newFolder()
     const pair = makePair()
     const { certFile, keyFile } = await writePair(folder, pair)
     trusted = tls.getCACertificates('default')
@@ -29,8 +31,6 @@ describe('TLS', () => {
   })
   after(async () => {
     tls.setDefaultCACertificates(trusted)
-    await serve?.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   it('is in the address for clients, and not in that for the application beside', async () => {
@@ -45,38 +45,32 @@ describe('TLS', () => {
   it('carries an event stream', async () => {
     const session = await RawSession.open(serve.url)
     await session.call('resources/subscribe', { uri: scene })
-    const events = await session.listen()
+    using events = await session.listen()
     await serve.post('scene', { objects: ['Cube'] })
     await events.until(() => events.updates.length === 1)
     expect(await session.readJson(scene)).to.deep.equal({ objects: ['Cube'] })
-    events.close()
   })
 
   it('leaves the host link and /mcp where programs of this machine look for them', async () => {
-    const app = await LinkClient.connect(serve)
+    await using app = await LinkClient.connect(serve)
     await app.done({ type: 'scene.set', scene: { from: 'the host link' } })
     const session = await RawSession.open(new URL('/mcp', serve.hostUrl).href)
     expect(await session.readJson(scene)).to.include({ from: 'the host link' })
-    await app.bye()
   })
 
   it('of a gateway: it lists instances, and says who holds its port', async () => {
     const gateway = gatewayInProcess({ port: 0, registryDir: folder, flags })
-    try {
-      const { url } = await gateway.line('listening')
-      expect(url).to.match(/^https:/)
-      const session = await RawSession.open(url)
-      const { instances } = await session.readJson('gateway://instances')
-      expect(instances.map((row: any) => row.mcp_url)).to.include(serve.url)
-      // One without TLS sees who it is, too.
-      const port = Number(new URL(url).port)
-      const other = gatewayInProcess({ port, registryDir: folder, flags: ['--no-standby'] })
-      const failure: unknown = await other.line('listening').catch((error: unknown) => error)
-      expect(String(failure)).to.match(/is held by the gateway of process/)
-      await other.stop()
-    } finally {
-      await gateway.stop()
-    }
+    const { url } = await gateway.line('listening')
+    expect(url).to.match(/^https:/)
+    const session = await RawSession.open(url)
+    const { instances } = await session.readJson('gateway://instances')
+    expect(instances.map((row: any) => row.mcp_url)).to.include(serve.url)
+    // One without TLS sees who it is, too.
+    const port = Number(new URL(url).port)
+    const other = gatewayInProcess({ port, registryDir: folder, flags: ['--no-standby'] })
+    const failure: unknown = await other.line('listening').catch((error: unknown) => error)
+    expect(String(failure)).to.match(/is held by the gateway of process/)
+    await other.stop()
   })
 
   it('takes a renewed certificate without a restart', async () => {
@@ -94,5 +88,21 @@ describe('TLS', () => {
     }
     await until(async () => (await subject()) === 'CN=renewed.example', 'the new certificate')
     await until(() => serve.output().stderr.includes('the certificate was replaced'), 'the log')
+  })
+
+  it('holds no stop up, idle or in its handshake', async () => {
+    const where = { host: '127.0.0.1', port: Number(new URL(serve.url).port) }
+    const idle = tls.connect({ ...where, rejectUnauthorized: false })
+    const shaking = net.connect(where)
+    await Promise.all([once(idle, 'secureConnect'), once(shaking, 'connect')])
+    // The server has taken both connections once it has answered on a third.
+    await fetch(new URL('/healthz', serve.hostUrl))
+    const closed = [idle, shaking].map(socket =>
+      once(
+        socket.resume().on('error', () => {}),
+        'close',
+      ),
+    )
+    await Promise.all([...closed, serve.stop()])
   })
 })

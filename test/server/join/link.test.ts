@@ -1,14 +1,13 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
-import type { AddressInfo } from 'node:net'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { InstanceRequest } from '../../../src/server/gateway/relay/transport.ts'
 import { until } from '../../helpers/until.ts'
 import { Cable } from '../../helpers/cable.ts'
 import { acceptLinks, joinAs } from '../../helpers/join.ts'
+import { listening } from '../../helpers/listening.ts'
 
 const never = new AbortController().signal
 const failureOf = (promise: Promise<unknown>) =>
@@ -18,8 +17,7 @@ const failureOf = (promise: Promise<unknown>) =>
 async function openLinkPair(listener: RequestListener, pingMs?: number) {
   const server = createServer()
   const { joined } = acceptLinks(server, undefined, pingMs)
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const cable = await Cable.open((server.address() as AddressInfo).port)
+  const cable = await Cable.open(await listening(server))
   const base = `http://127.0.0.1:${cable.port}`
   const instance = await joinAs(base, '', { id: '', listener, pingMs })
   await until(() => joined.length === 1, 'the link')

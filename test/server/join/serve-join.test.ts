@@ -1,8 +1,6 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -12,6 +10,7 @@ import { ask } from '../../helpers/mcp.ts'
 import { accept, acceptLinks, type Joined } from '../../helpers/join.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
+import { listening } from '../../helpers/listening.ts'
 
 const token = 'svc_a-token-of-the-scope-instance'
 const never = new AbortController().signal
@@ -37,9 +36,7 @@ describe('serve --join', () => {
     status = null
     server = createServer()
     gateway = acceptLinks(server, () => status)
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    base = `http://127.0.0.1:${await listening(server)}`
   })
   afterEach(async () => {
     await serve?.stop()

@@ -1,7 +1,5 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { AccessEntry } from '../../../src/lib/util/logger.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
@@ -9,6 +7,7 @@ import { SessionEventBuffer } from '../../../src/server/resources/session-event-
 import { type Events, startServer, type TestServer } from '../../helpers/mcp.ts'
 import { callStateless, listenStateless } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
+import { listening } from '../../helpers/listening.ts'
 
 const subscriptionId = 'io.modelcontextprotocol/subscriptionId'
 const scene = 'scene://current'
@@ -82,28 +81,27 @@ describe('a listen stream', () => {
     })
   }
 
-  for (const id of ['ä"\\\n\u2028']) {
-    it(`carries the id ${JSON.stringify(id)} in everything it says`, async () => {
-      const wanted = { resourceSubscriptions: ['test://%C3%A4?a=1'], resourcesListChanged: true }
-      const events = await listen(wanted, id)
-      running.server.resources().notifyUpdated('test://%C3%A4')
-      await events.until(() => events.messages.length === 2)
-      const buffer = new SessionEventBuffer({ sessionId: 'job' })
-      running.server.resources().registerSessionEventBuffer(buffer)
-      await events.until(() => events.messages.length === 3)
-      running.server.resources().removeSessionEventBuffer(buffer)
-      await events.until(() => events.messages.length === 4)
-      const _meta = { [subscriptionId]: id }
-      expect(events.messages.slice(1, 3)).to.deep.equal([
-        {
-          jsonrpc: '2.0',
-          method: 'notifications/resources/updated',
-          params: { uri: 'test://%C3%A4?a=1', _meta },
-        },
-        { jsonrpc: '2.0', method: 'notifications/resources/list_changed', params: { _meta } },
-      ])
-    })
-  }
+  it('carries its id in everything it says', async () => {
+    const id = 'ä"\\\n\u2028'
+    const wanted = { resourceSubscriptions: ['test://%C3%A4?a=1'], resourcesListChanged: true }
+    const events = await listen(wanted, id)
+    running.server.resources().notifyUpdated('test://%C3%A4')
+    await events.until(() => events.messages.length === 2)
+    const buffer = new SessionEventBuffer({ sessionId: 'job' })
+    running.server.resources().registerSessionEventBuffer(buffer)
+    await events.until(() => events.messages.length === 3)
+    running.server.resources().removeSessionEventBuffer(buffer)
+    await events.until(() => events.messages.length === 4)
+    const _meta = { [subscriptionId]: id }
+    expect(events.messages.slice(1, 3)).to.deep.equal([
+      {
+        jsonrpc: '2.0',
+        method: 'notifications/resources/updated',
+        params: { uri: 'test://%C3%A4?a=1', _meta },
+      },
+      { jsonrpc: '2.0', method: 'notifications/resources/list_changed', params: { _meta } },
+    ])
+  })
 
   const disabled = `artefact://sha256/${'0'.repeat(64)}`
   const many = (prefix: string, count: number) =>
@@ -150,9 +148,8 @@ describe('a listen stream', () => {
 
   it('ends with its result when the server stops, and is refused afterwards', async () => {
     const embedded = new McpHttpServer()
-    const http = createServer(embedded.requestListener()).listen(0, '127.0.0.1')
-    await once(http, 'listening')
-    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`
+    const http = createServer(embedded.requestListener())
+    const url = `http://127.0.0.1:${await listening(http)}/mcp`
     try {
       const one = await listenStateless(url, { resourceSubscriptions: [scene] }, 'one')
       const other = await listenStateless(url, {}, 2)

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
-import { withFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { ask, startServer } from '../../helpers/mcp.ts'
 import { openFolder } from '../../unit/artefacts/support.ts'
 
@@ -33,21 +33,21 @@ describe('McpHttpServer', () => {
     http.close()
   })
 
-  it('answers 404 for every artefact where resources are off', () =>
-    withFolder(async root => {
-      const store = await openFolder(root)
-      const { ref } = await store.put(randomBytes(100))
-      const path = `/artefacts/sha256/${ref.digest.slice('sha256:'.length)}`
-      for (const [enableResources, status] of [
-        [true, 200],
-        [false, 404],
-      ] as const) {
-        const config = { enableArtefactResources: true, enableResources }
-        const running = await startServer(config, { store })
-        const answer = await ask(new URL(path, running.url).href)
-        expect([enableResources, answer.status]).to.deep.equal([enableResources, status])
-        await running.stop()
-      }
-      await store.close()
-    }))
+  it('answers 404 for every artefact where resources are off', async () => {
+    const root = newFolder()
+    const store = await openFolder(root)
+    const { ref } = await store.put(randomBytes(100))
+    const path = `/artefacts/sha256/${ref.digest.slice('sha256:'.length)}`
+    for (const [enableResources, status] of [
+      [true, 200],
+      [false, 404],
+    ] as const) {
+      const config = { enableArtefactResources: true, enableResources }
+      const running = await startServer(config, { store })
+      const answer = await ask(new URL(path, running.url).href)
+      expect([enableResources, answer.status]).to.deep.equal([enableResources, status])
+      await running.stop()
+    }
+    await store.close()
+  })
 })

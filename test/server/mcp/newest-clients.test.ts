@@ -1,21 +1,12 @@
-import { expect } from 'chai'
 import * as v2 from '@modelcontextprotocol/client'
 import { loadSdk, type Sdk, type StatelessClient } from '../../clients/client-face.ts'
 import { type Prepared, prepare, runScenario } from '../../clients/scenario.ts'
-import type { Serving } from '../../clients/serve.ts'
 import { runStatelessScenario, type StatelessConnection } from '../../clients/stateless-scenario.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
-import type { RunningServe } from '../../helpers/serve-process.ts'
 
 describe('the newest SDK clients', () => {
-  let serve: RunningServe
   let prepared: Prepared
-
-  before(async () => {
-    serve = await serveInProcess()
-    prepared = await prepare(servingOf(serve))
-  })
-  after(() => serve.stop())
+  before(async () => (prepared = await prepare(await serveInProcess())))
 
   const info = { name: 'newest', version: '1' }
 
@@ -42,16 +33,6 @@ describe('the newest SDK clients', () => {
     })
   }
 
-  it('are told by SDK v2 that the server ended their stream', async () => {
-    const stopping = await serveInProcess()
-    const { client, transport } = connection(new URL(stopping.url), 'auto')
-    await client.connect(transport)
-    const listening = await client.listen({ resourceSubscriptions: ['scene://current'] })
-    const [ending] = await Promise.all([listening.closed, stopping.stop()])
-    expect(ending).to.equal('graceful')
-    await client.close()
-  })
-
   function connection(url: URL, mode: unknown): StatelessConnection {
     return {
       client: new Client(info, { versionNegotiation: { mode } }) as StatelessClient,
@@ -59,21 +40,3 @@ describe('the newest SDK clients', () => {
     }
   }
 })
-
-/** The part of a server that the scenarios use. */
-function servingOf({ url, post, store }: RunningServe): Serving {
-  const serving: Pick<Serving, 'url' | 'post' | 'upload'> = {
-    url,
-    async post(path, body) {
-      const { status, text, json } = await post(path, body)
-      if (status >= 300) throw new Error(`POST ${path}: ${status} ${text}`)
-      return json
-    },
-    async upload(bytes, mime, name) {
-      const query = `?${new URLSearchParams({ display_name: name })}`
-      const sha256 = await store(Buffer.from(bytes), query, mime)
-      return { uri: `artefact://sha256/${sha256}`, sha256 }
-    },
-  }
-  return serving as Serving
-}

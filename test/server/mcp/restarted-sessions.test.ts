@@ -43,7 +43,7 @@ describe('sessions of a server that is restarted', () => {
     await restart()
 
     expect(await statusOf(session)).to.equal(200)
-    const events = await session.listen()
+    using events = await session.listen()
     await events.until(() => events.updates.length === 1)
     expect(events.messages.map(({ method }) => method)).to.deep.equal([
       'notifications/resources/list_changed',
@@ -53,7 +53,6 @@ describe('sessions of a server that is restarted', () => {
     await server.post('scene', { dcc: 'maya' })
     await events.until(() => events.updates.length === 2)
     expect(events.updates).to.deep.equal([scene, scene])
-    events.close()
   })
 
   it('are kept in a file of the user alone, without what a client sends to use them', async () => {

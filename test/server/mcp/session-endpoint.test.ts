@@ -19,14 +19,13 @@ describe('the session endpoint', () => {
   const slow = Promise.withResolvers<readonly Content[]>()
 
   before(async () => {
-    const limits = { maxRequestBytes: 10_000, maxSubscriptions: 1 }
+    const limits = { maxSubscriptions: 1 }
     const log = { ...silentLogger, error: (fields: object) => void errors.push(fields) }
     running = await startServer({ limits }, { log }, server =>
       server.resources().addProducer({ scheme: 'slow', list: () => [], read: () => slow.promise }),
     )
     session = await RawSession.open(running.url)
   })
-  after(() => running.stop())
 
   const post = (body: string | Buffer, headers: Record<string, string> = {}) =>
     ask(running.url, { method: 'POST', headers: { ...postHeaders, ...headers }, body })

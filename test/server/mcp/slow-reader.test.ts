@@ -1,13 +1,13 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import type { AccessEntry } from '../../../src/lib/util/logger.ts'
 import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { RawSession, startServer, type TestServer } from '../../helpers/mcp.ts'
-import { statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
+import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
+import { listening } from '../../helpers/listening.ts'
 
 /** Long, so that few updates fill what the system holds for a reader that does not read. */
 const padding = 'x'.repeat(1900)
@@ -28,11 +28,10 @@ const openers: Record<string, Opener> = {
     return Reader.open(url, `GET /mcp HTTP/1.1\r\n${headers}`)
   },
   'a listen stream': async url => {
-    const method = 'subscriptions/listen'
     const notifications = { resourceSubscriptions: uris, resourcesListChanged: true }
-    const body = JSON.stringify(statelessRequest(method, { notifications }))
-    const headers = { ...statelessHeaders(method), 'Content-Length': body.length }
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    const { headers, body } = statelessPost('subscriptions/listen', { notifications })
+    const all = { ...headers, 'Content-Length': body.length }
+    const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`)
     const reader = await Reader.open(url, `POST /mcp HTTP/1.1\r\n${lines.join('')}`, body)
     await until(() => reader.count('acknowledged') === 1)
     reader.text = ''
@@ -45,6 +44,7 @@ describe('a stream whose reader is behind', () => {
   /** One that has little patience, in a server of the host. */
   let hasty: McpHttpServer
   let host: Server
+  let hostUrl: string
   let cut: () => void = () => {}
 
   before(async () => {
@@ -62,8 +62,8 @@ describe('a stream whose reader is behind', () => {
       },
     )
     addProducer(hasty)
-    host = createServer(hasty.requestListener()).listen(0, '127.0.0.1')
-    await once(host, 'listening')
+    host = createServer(hasty.requestListener())
+    hostUrl = `http://127.0.0.1:${await listening(host)}/mcp`
   })
   after(async () => {
     await running.stop()
@@ -92,8 +92,13 @@ describe('a stream whose reader is behind', () => {
         await overfill(reader)
         expect(process.memoryUsage().arrayBuffers - before).to.be.below(20 * 1024 * 1024)
         for (let n = 0; n < 3; n++) running.server.resources().notifyUpdated('test://other')
+        // Told at most once a second: while the reader is still behind.
+        const told = new Promise<void>(listChanged => {
+          running.server.resources().listen({ listChanged })
+        })
         const buffer = new SessionEventBuffer({ sessionId: kind.replaceAll(' ', '-') })
         running.server.resources().registerSessionEventBuffer(buffer)
+        await told
         // The last URI changes behind everything else.
         running.server.resources().notifyUpdated(last)
         reader.socket.resume()
@@ -111,8 +116,7 @@ describe('a stream whose reader is behind', () => {
 
       it('is cut when it takes nothing for long, also inside a server of the host', async () => {
         hasty.resources().setScene({ n: 0 })
-        const url = `http://127.0.0.1:${(host.address() as AddressInfo).port}/mcp`
-        const reader = await open(url)
+        const reader = await open(hostUrl)
         const over = new Promise<void>(resolve => (cut = resolve))
         await overfill(reader, hasty)
         await over

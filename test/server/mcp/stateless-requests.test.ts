@@ -2,12 +2,7 @@ import { expect } from 'chai'
 import { ResourceNotFound } from '../../../src/server/resources/errors.ts'
 import type { Descriptor } from '../../../src/server/resources/producer.ts'
 import { type Ask, ask, RawSession, startServer, type TestServer } from '../../helpers/mcp.ts'
-import {
-  callStateless,
-  stateless,
-  statelessHeaders,
-  statelessRequest,
-} from '../../helpers/stateless.ts'
+import { callStateless, stateless, statelessPost } from '../../helpers/stateless.ts'
 
 const serverInfo = 'io.modelcontextprotocol/serverInfo'
 const hints = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }
@@ -84,8 +79,7 @@ describe('a stateless request', () => {
   })
 
   it('has no id and no code of a session in an early refusal', async () => {
-    const headers = statelessHeaders('server/discover')
-    const body = JSON.stringify(statelessRequest('server/discover'))
+    const { headers, body } = statelessPost('server/discover')
     const refused: [number, Ask][] = [
       [415, { method: 'POST', body, headers: { ...headers, 'Content-Type': 'text/plain' } }],
       [415, { method: 'POST', body, headers: { ...headers, 'Content-Encoding': 'gzip' } }],
@@ -106,19 +100,15 @@ describe('a stateless request', () => {
   })
 
   it('finds only discovery where resources are off', async () => {
-    const bare = await startServer({ enableResources: false })
-    try {
-      const { json } = await callStateless(bare.url, 'server/discover')
-      expect(json.result.capabilities).to.deep.equal({})
-      expect(json.result).not.to.have.property('instructions')
-      const params = { uri: 'scene://current', notifications: {} }
-      const methods = ['list', 'read'].map(name => `resources/${name}`)
-      for (const method of [...methods, 'completion/complete', 'subscriptions/listen']) {
-        const answer = await callStateless(bare.url, method, params)
-        expect([answer.status, answer.json.error.code], method).to.deep.equal([404, -32601])
-      }
-    } finally {
-      await bare.stop()
+    await using bare = await startServer({ enableResources: false })
+    const { json } = await callStateless(bare.url, 'server/discover')
+    expect(json.result.capabilities).to.deep.equal({})
+    expect(json.result).not.to.have.property('instructions')
+    const params = { uri: 'scene://current', notifications: {} }
+    const methods = ['list', 'read'].map(name => `resources/${name}`)
+    for (const method of [...methods, 'completion/complete', 'subscriptions/listen']) {
+      const answer = await callStateless(bare.url, method, params)
+      expect([answer.status, answer.json.error.code], method).to.deep.equal([404, -32601])
     }
   })
 })

@@ -1,16 +1,17 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { startAggregating } from '../gateway/aggregating.ts'
 import { greyPng } from '../../helpers/pictures.ts'
-import { type GatewayHandle, startGateway } from '../../../src/server/gateway.ts'
+import type { GatewayHandle } from '../../../src/server/gateway.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const home = newFolder()
 
 const light = { id: 'Key Light', name: 'Key Light', type: 'light', visible: true }
 const ball = { id: 'Ball', name: 'Ball', type: 'mesh', visible: false }
@@ -21,36 +22,49 @@ const sceneOf = (frame: number) => ({
   objects: [light, ball],
 })
 
+/** Each value in the data. */
+function leaves(value: unknown, path = ''): (readonly [path: string, text: string])[] {
+  if (typeof value !== 'object' || value === null) return [[path, String(value)]]
+  return Object.entries(value).flatMap(([name, each]) => leaves(each, `${path}/${name}`))
+}
+
+/** What words tell in their own way: `changed: false` as "no change". */
+const ownWords: readonly (readonly [path: RegExp, words: RegExp])[] = [
+  [/^\/changed$/, /^(no change|changed): /],
+  [/^\/proof\/settled$/, /is answered/],
+  [/\/share$/, / % of the pixels changed/],
+  // The place and the kind of a change: the words name the object and the member.
+  [/^\/changes\/\d+\/(path|kind)$/, /changed/],
+]
+
+function expectAllSaid({ content, structuredContent }: any): void {
+  const words = content.map(({ text }: any) => text ?? '').join('\n')
+  expect(structuredContent, words).to.be.an('object')
+  for (const [path, text] of leaves(structuredContent)) {
+    const own = ownWords.find(([of]) => of.test(path))
+    if (own === undefined) expect(words, path).to.contain(text)
+    else expect(words, path).to.match(own[1])
+  }
+}
+
 describe('the answers of the tools of serve and of a gateway', () => {
-  let home: string
   let serve: RunningServe
   let gateway: GatewayHandle
   let app: LinkClient
   let session: RawSession
   let relayed: RawSession
+  let grey = 100
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'answers-'))
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
     serve = await serveInProcess({ env, registryDir: home })
-    gateway = await startGateway({
-      port: 0,
-      host: '127.0.0.1',
-      allowedHosts: [],
-      allowedOrigins: [],
-      registryDir: home,
-      standby: true,
-      tools: true,
-      aggregate: true,
-      accessLog: () => {},
-      log: silentLogger,
-    })
+    gateway = await startAggregating(home)
     app = await LinkClient.connect(serve, {
       app: { dcc_type: 'paint', mode: 'gui' },
       capture: { targets: ['window', 'viewport'], shots: true },
     })
     app.answer = ({ type, uri }) => {
-      if (type === 'capture') return { png: greyPng(16, 8, 100) }
+      if (type === 'capture') return { png: greyPng(16, 8, grey), view: { matrix: [1] } }
       const name = decodeURIComponent(uri.replace('paint-object://', ''))
       if (!['Key Light', 'Schlüssel #1 [50%]', 'NoId'].includes(name)) {
         return { code: 'not_found', message: '' }
@@ -76,19 +90,42 @@ describe('the answers of the tools of serve and of a gateway', () => {
     await app?.bye()
     await gateway?.stop()
     await serve?.stop()
-    await rm(home, { recursive: true, force: true })
   })
 
-  async function show(frame: number): Promise<void> {
-    await app.done({ type: 'scene.set', scene: sceneOf(frame) })
+  async function show(frame: number, visible = true): Promise<void> {
+    const scene = { ...sceneOf(frame), objects: [{ ...light, visible }, ball] }
+    await app.done({ type: 'scene.set', scene })
   }
   const call = async (name: string, args: object = {}, from = session) =>
     (await from.call('tools/call', toolCall(name, args))).result
-  const addNote = async () =>
-    (await serve.post('notes', { text: 'Too bright', author: 'ada' })).json.note
+  const addNote = async (members: object = {}) =>
+    (await serve.post('notes', { text: 'Too bright', author: 'ada', ...members })).json.note
 
   it('say when there is no note', async () => {
     expect((await call('list_notes')).content[0].text).to.equal('no open notes')
+  })
+
+  it('have nothing in their data that the words lack', async () => {
+    const note = await addNote({ targets: ['Key Light'], view: { matrix: [1] } })
+    const { revision: since } = (await call('query_scene')).structuredContent
+    await show(2, false)
+    grey = 200
+    await addNote({ text: 'Too dark' })
+    expectAllSaid(await call('answer_note', { id: note.id, text: 'Dimmed' }))
+    const { instanceId: instance } = serve
+    for (const [name, args] of [
+      ['query_scene', {}],
+      ['query_scene', { type: 'light' }],
+      ['query_scene', { ids: ['Key Light'], detail: true }],
+      ['scene_changes', { since }],
+      ['wait_for_change', { since }],
+      ['wait_for_change', { timeout_s: 1, uris: ['paint-object://Key Light'] }],
+      ['list_notes', {}],
+      ['list_notes', { state: 'all', max_chars: 450 }],
+    ] as const) {
+      expectAllSaid(await call(name, args))
+      expectAllSaid(await call(name, { ...args, instance }, relayed))
+    }
   })
 
   it('are words alone where no data is asked for', async () => {

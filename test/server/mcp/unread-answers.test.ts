@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -10,6 +10,7 @@ import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
 import { RawSession, rpc, startServer, type TestServer } from '../../helpers/mcp.ts'
 import { callStateless, statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
+import { listening } from '../../helpers/listening.ts'
 
 const chars = 200_000
 
@@ -37,9 +38,7 @@ describe('an answer that is not taken', () => {
     const server = new McpHttpServer({}, { limits, accessLog })
     server.resources().setScene({ big: 'x'.repeat(7_000_000) })
     const host = createServer(server.requestListener())
-    host.listen(0, '127.0.0.1')
-    await once(host, 'listening')
-    const socket = connect((host.address() as AddressInfo).port, '127.0.0.1')
+    const socket = connect(await listening(host), '127.0.0.1')
     try {
       socket.on('error', () => {})
       socket.write(textOf(statelessOf('resources/read', { uri: 'scene://current' })))

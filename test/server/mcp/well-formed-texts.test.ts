@@ -64,7 +64,7 @@ describe('half a surrogate pair', () => {
   })
 
   it('in one name of an application leaves its list and its resources readable', async () => {
-    const app = await LinkClient.connect(serve)
+    await using app = await LinkClient.connect(serve)
     const listed = `[{"uri":"app://1","name":"bad ${half}"},{"uri":"app://2","name":"good"}]`
     app.say(`{"type":"producer.register","id":"1","scheme":"app","resources":${listed}}`)
     app.say(`{"type":"scene.set","id":"2","scene":${scene}}`)
@@ -82,6 +82,5 @@ describe('half a surrogate pair', () => {
     // A text that is no JSON may speak of escapes.
     app.answer = ({ uri }) => ({ contents: [{ uri, mimeType: 'text/plain', text: `say ${half}` }] })
     expect(await read('app://2')).to.equal(`say ${half}`)
-    await app.bye()
   })
 })

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
@@ -8,27 +7,25 @@ import { RawSession, toolCall } from '../../helpers/mcp.ts'
 import { folderOfNote, writeNote } from '../../helpers/note-files.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const home = newFolder()
 
 const open = 'notes://open'
 
 describe('the files of notes', () => {
-  let home: string
   let serve: RunningServe
   let session: RawSession
   let shots = 0
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'note-files-'))
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
     serve = await serveInProcess({ env, registryDir: home })
     session = await RawSession.open(serve.url)
   })
   /** Notes are of a document: each test has one of its own. */
   beforeEach(() => serve.post('app', { document: { path: `/shots/new-${shots++}.blend` } }))
-  after(async () => {
-    await serve.stop()
-    await rm(home, { recursive: true, force: true })
-  })
+  after(() => serve.stop())
 
   const read = (uri: string): Promise<any> => session.readJson(uri)
   const tool = async (name: string, args: object = {}) =>

@@ -1,13 +1,16 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { comparedOnly } from '../../../src/lib/mcp/note-proof.ts'
 import { rgbPng } from '../../helpers/pictures.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession, toolCall } from '../../helpers/mcp.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
+import { statelessPost } from '../../helpers/stateless.ts'
+import { until } from '../../helpers/until.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+
+const home = newFolder()
 
 /** A grey picture of 16 by 8 pixels with white dots in its first row. */
 function dotted(dots: readonly number[]): Buffer {
@@ -23,21 +26,16 @@ const gold = (rough: number) => ({ id: 'Gold', name: 'Gold', rough })
 const steel = (rough: number) => ({ id: 'Steel', name: 'Steel', rough })
 
 describe('the proof of an answer', () => {
-  let home: string
   let serve: RunningServe
   let session: RawSession
   const paint = { dcc_type: 'paint', mode: 'gui', pid: process.pid }
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'proofs-'))
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
     serve = await serveInProcess({ env, registryDir: home })
     session = await RawSession.open(serve.url)
   })
-  after(async () => {
-    await serve.stop()
-    await rm(home, { recursive: true, force: true })
-  })
+  after(() => serve.stop())
 
   const setScene = (scene: object) => serve.post('scene', scene)
   const add = async (members: object = {}) =>
@@ -81,78 +79,68 @@ describe('the proof of an answer', () => {
     const asked: unknown[] = []
     let dots = [1]
     const capture = { targets: ['viewport'], shots: true }
-    const app = await LinkClient.connect(serve, { app: paint, capture })
+    await using app = await LinkClient.connect(serve, { app: paint, capture })
     app.answer = ({ shot }) => {
       asked.push(shot)
       return { png: dotted(dots), view }
     }
-    try {
-      await app.done({ type: 'scene.set', scene: { objects: [cube(0)] } })
-      const note = await add({ targets: ['Cube'], view })
-      expect(note.no_picture).to.equal(undefined)
-      expect(note).to.include({ before: `notes://${note.id}/before` })
-      dots = [1, 5, 10]
-      const unseen = await add({ targets: ['Cube'] })
-      const [{ content, structuredContent }, same] = await Promise.all([
-        answer(note.id),
-        answer(unseen.id),
-      ])
-      const side = { of: ['Cube'], from: 'three-quarter' }
-      expect(asked.slice(0, 3)).to.deep.equal([{ view }, side, { view }])
-      const seen = await session.call('resources/read', { uri: `notes://${unseen.id}/after-1` })
-      expect(Buffer.from(seen.result.contents[0].blob, 'base64')).to.deep.equal(dotted(dots))
-      expect(same.structuredContent.proof.difference).to.include({ share: 0, box: null })
-      expect(structuredContent.proof).to.deep.include({
-        after: `notes://${note.id}/after-1`,
-        difference: {
-          uri: `notes://${note.id}/difference-1`,
-          share: 2 / 128,
-          box: { left: 5, top: 0, width: 6, height: 1 },
-        },
-      })
-      expect(content[0].text).to.include('in the view of the note 1.6 % of the pixels changed')
-      expect(content[1]).to.include({ type: 'image', mimeType: 'image/jpeg' })
-      expect(content[2].text).to.equal(
-        `\nnotes://${note.id}/difference-1, 16 × 8 pixels; what changed is within 6 × 1 at (5, 0)`,
-      )
-      const read = await session.call('resources/read', { uri: `notes://${note.id}/after-1` })
-      expect(Buffer.from(read.result.contents[0].blob, 'base64').equals(dotted(dots))).to.equal(
-        true,
-      )
-      const look = await session.call('tools/call', {
-        name: 'look',
-        arguments: { of: ['Cube'], view: 'front' },
-      })
-      expect(look.result.content[1].text).to.match(/^viewport, 16 × 8 pixels/)
-      await app.done({ type: 'app.update', capture: { ...capture, denied: true } })
-      const { no_picture } = await add({ targets: ['Cube'], view })
-      expect(no_picture).to.include('shares no picture')
-    } finally {
-      await app.bye()
-    }
+    await app.done({ type: 'scene.set', scene: { objects: [cube(0)] } })
+    const note = await add({ targets: ['Cube'], view })
+    expect(note.no_picture).to.equal(undefined)
+    expect(note).to.include({ before: `notes://${note.id}/before` })
+    dots = [1, 5, 10]
+    const unseen = await add({ targets: ['Cube'] })
+    const [{ content, structuredContent }, same] = await Promise.all([
+      answer(note.id),
+      answer(unseen.id),
+    ])
+    const side = { of: ['Cube'], from: 'three-quarter' }
+    expect(asked.slice(0, 3)).to.deep.equal([{ view }, side, { view }])
+    const seen = await session.call('resources/read', { uri: `notes://${unseen.id}/after-1` })
+    expect(Buffer.from(seen.result.contents[0].blob, 'base64')).to.deep.equal(dotted(dots))
+    expect(same.structuredContent.proof.difference).to.include({ share: 0, box: null })
+    expect(structuredContent.proof).to.deep.include({
+      after: `notes://${note.id}/after-1`,
+      difference: {
+        uri: `notes://${note.id}/difference-1`,
+        share: 2 / 128,
+        box: { left: 5, top: 0, width: 6, height: 1 },
+      },
+    })
+    expect(content[0].text).to.include('in the view of the note 1.6 % of the pixels changed')
+    expect(content[1]).to.include({ type: 'image', mimeType: 'image/jpeg' })
+    expect(content[2].text).to.equal(
+      `\nnotes://${note.id}/difference-1, 16 × 8 pixels; what changed is within 6 × 1 at (5, 0)`,
+    )
+    const read = await session.call('resources/read', { uri: `notes://${note.id}/after-1` })
+    expect(Buffer.from(read.result.contents[0].blob, 'base64').equals(dotted(dots))).to.equal(true)
+    const look = await session.call('tools/call', {
+      name: 'look',
+      arguments: { of: ['Cube'], view: 'front' },
+    })
+    expect(look.result.content[1].text).to.match(/^viewport, 16 × 8 pixels/)
+    await app.done({ type: 'app.update', capture: { ...capture, denied: true } })
+    const { no_picture } = await add({ targets: ['Cube'], view })
+    expect(no_picture).to.include('shares no picture')
   })
 
   it('has pictures of an application without a process id, which must draw from a given place', async () => {
-    const app = await LinkClient.connect(serve, {
+    await using app = await LinkClient.connect(serve, {
       app: { dcc_type: 'viewer', mode: 'gui' },
       capture: { targets: ['window', 'viewport'] },
     })
     app.answer = () => ({ png: dotted([]), view: { eye: 1 } })
-    try {
-      const { no_picture } = await add({ targets: ['Cube'] })
-      expect(no_picture).to.equal(
-        'the application draws its view only as it is on the screen: it offers no "shots"',
-      )
-      await app.done({ type: 'app.update', capture: { targets: ['viewport'], shots: true } })
-      const note = await add({ targets: ['Cube'] })
-      expect(note).to.include({ before: `notes://${note.id}/before` })
-      await app.done({ type: 'app.update', capture: { targets: [] } })
-      expect((await add({ targets: ['Cube'] })).no_picture).to.equal(
-        'the application draws no picture of its scene',
-      )
-    } finally {
-      await app.bye()
-    }
+    const { no_picture } = await add({ targets: ['Cube'] })
+    expect(no_picture).to.equal(
+      'the application draws its view only as it is on the screen: it offers no "shots"',
+    )
+    await app.done({ type: 'app.update', capture: { targets: ['viewport'], shots: true } })
+    const note = await add({ targets: ['Cube'] })
+    expect(note).to.include({ before: `notes://${note.id}/before` })
+    await app.done({ type: 'app.update', capture: { targets: [] } })
+    expect((await add({ targets: ['Cube'] })).no_picture).to.equal(
+      'the application draws no picture of its scene',
+    )
   })
 
   it('says when the application is gone, until another scene is sent', async () => {
@@ -175,17 +163,13 @@ describe('the proof of an answer', () => {
 
   it('has no pictures with --capture off, and says so', async () => {
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-    const other = await serveInProcess({ env, flags: ['--capture', 'off'] })
-    try {
-      const { json } = await other.post('notes', { text: 'x', targets: ['Cube'] })
-      expect(json.note).to.include({ no_picture: 'pictures are switched off' })
-      const answered = await other.post(`notes/${json.note.id}/answer`, { text: 'done' })
-      expect(answered.json.note.entries[0].proof).to.include({
-        no_picture: 'pictures are switched off',
-      })
-    } finally {
-      await other.stop()
-    }
+    await using other = await serveInProcess({ env, flags: ['--capture', 'off'] })
+    const { json } = await other.post('notes', { text: 'x', targets: ['Cube'] })
+    expect(json.note).to.include({ no_picture: 'pictures are switched off' })
+    const answered = await other.post(`notes/${json.note.id}/answer`, { text: 'done' })
+    expect(answered.json.note.entries[0].proof).to.include({
+      no_picture: 'pictures are switched off',
+    })
   })
 
   it('says why it cannot compare', async () => {
@@ -201,6 +185,30 @@ describe('the proof of an answer', () => {
     const [unshared, none] = answers.map(({ content }) => content[0].text)
     expect(unshared).to.include('no scene is shared now')
     expect(none).to.include('no scene is kept with the note')
+  })
+
+  it('is made when its caller has left, and is not that of an earlier answer with the same words', async () => {
+    await setScene({ objects: [cube(0)] })
+    const note = await add({ targets: ['Cube'] })
+    const entries = async () => (await session.readJson(`notes://${note.id}`)).entries
+    const left = new AbortController()
+    const post = statelessPost(
+      'tools/call',
+      toolCall('answer_note', { id: note.id, text: 'Dimmed' }),
+    )
+    const sent = fetch(serve.url, { ...post, signal: left.signal }).catch(() => 'left')
+    // Kept at once; the proof waits until the scene is still.
+    await until(async () => (await entries()).length === 1, 'the answer')
+    left.abort()
+    expect(await sent).to.equal('left')
+    await until(async () => (await entries())[0].proof !== undefined, 'the proof')
+    await reply(note.id)
+    await setScene({ objects: [cube(3)] })
+    const [, again] = [await answer(note.id), await answer(note.id)]
+    expect(again.isError, 'it waits for the person').to.equal(true)
+    const [first, , second, ...others] = await entries()
+    expect([first.proof.asked, others]).to.deep.equal([[], []])
+    expect(second.proof.asked).to.deep.equal(['Cube moved 3.00 along x'])
   })
 
   it('comes with each of two answers, in their order', async () => {

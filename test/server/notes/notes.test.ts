@@ -1,27 +1,27 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { bearer } from '../../helpers/keyed-server.ts'
 import { LinkClient } from '../../helpers/link.ts'
-import { ask, RawSession, toolCall } from '../../helpers/mcp.ts'
+import { ask, RawSession, rpc, toolCall } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
 import type { RunningServe } from '../../helpers/serve-process.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
+import { forFile, newFolder } from '../../helpers/cleanup.ts'
+
+const home = newFolder()
 
 const open = 'notes://open'
 
 describe('notes of people', () => {
-  let home: string
   let serve: RunningServe
   let session: RawSession
   let shots = 0
   let document: { path: string }
   const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
   const start = async (flags: string[] = []) => {
-    serve = await serveInProcess({ env: env(), registryDir: home, flags })
+    serve = await forFile(() => serveInProcess({ env: env(), registryDir: home, flags }))
     session = await RawSession.open(serve.url)
   }
   const restart = async (flags: string[] = []) => {
@@ -32,20 +32,14 @@ describe('notes of people', () => {
     expect((await serve.post('app', { document: { path } })).status).to.equal(200)
   }
 
-  before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'notes-'))
-    await start()
-  })
+  before(() => start())
   /** Notes are of a document: each test has one of its own. */
   beforeEach(async () => {
     document = { path: `/shots/new-${shots++}.blend` }
     await openDocument(document.path)
     session = await RawSession.open(serve.url)
   })
-  after(async () => {
-    await serve.stop()
-    await rm(home, { recursive: true, force: true })
-  })
+  after(() => serve.stop())
 
   const read = (uri: string): Promise<any> => session.readJson(uri)
   const tool = async (name: string, args: object = {}) =>
@@ -56,7 +50,7 @@ describe('notes of people', () => {
     serve.post(`notes/${id}/${action}`, members)
 
   it('go from the person to the agent and back: the state is pushed, and the audit has no text', async () => {
-    const events = await session.listen()
+    using events = await session.listen()
     await session.call('resources/subscribe', { uri: open })
     const told = (count: number) =>
       events.until(() => events.updates.filter(uri => uri === open).length >= count, 'an update')
@@ -103,7 +97,6 @@ describe('notes of people', () => {
     ]
     expect(entries).to.deep.equal(acts.map(entry => [...entry, { id, number: 1 }]))
     expect(JSON.stringify(audit)).not.to.contain('secret')
-    events.close()
   })
 
   it('find an object by its name, and ask for an id where several have it', async () => {
@@ -221,8 +214,8 @@ describe('notes of people', () => {
     }
     const answers: [id: string, text: string, words: string][] = [
       ['7', 'done', 'this document has no such note'],
-      ['1', ' ', 'must have 1 to 4000 characters'],
-      ['1', 'x'.repeat(4001), 'must have 1 to 4000 characters'],
+      ['1', ' ', 'argument "text": Too small'],
+      ['1', 'x'.repeat(4001), 'argument "text": Too big: expected string to have <=4000'],
     ]
     for (const [id, text, words] of answers) {
       const { isError, content } = await tool('answer_note', { id, text })
@@ -233,7 +226,7 @@ describe('notes of people', () => {
   })
 
   it('are made and settled over the host link, whose application is told of all', async () => {
-    const app = await LinkClient.connect(serve, { notes: true, document })
+    await using app = await LinkClient.connect(serve, { notes: true, document })
     const shown = () => app.messages.filter(({ type }) => type === 'notes').at(-1)
     await app.until(() => shown() !== undefined, 'the notes of the document')
     expect(shown().notes).to.deep.equal([])
@@ -253,12 +246,7 @@ describe('notes of people', () => {
       app.ask({ type: 'note.act', note, action, by: 'ada' })
     expect((await actOn('accept')).note).to.include({ state: 'accepted' })
     expect(await actOn('accept')).to.include({ type: 'error', code: 'invalid' })
-    expect(await actOn('vanish')).to.include({ type: 'error', code: 'invalid' })
     expect(await actOn('close', 'ffffffff')).to.include({ type: 'error', code: 'not_found' })
-    const empty = await app.ask({ type: 'note.add', note: { text: '' } })
-    expect(empty).to.include({ type: 'error', code: 'invalid' })
-    expect(empty.message).to.include('/note/text')
-    await app.bye()
   })
 
   it('are not there with --no-notes', async () => {
@@ -281,7 +269,7 @@ describe('notes of people', () => {
     }
     const [reader, writer] = [await create('reader', '--read-only'), await create('writer')]
     await serve.stop()
-    serve = await serveInProcess({ env: env(), registryDir: home })
+    serve = await forFile(() => serveInProcess({ env: env(), registryDir: home }))
     const namesOf = ({ result }: any): string[] => result.tools.map(({ name }: any) => name)
     for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const) {
       const own = await RawSession.open(serve.url, revision, bearer(reader))
@@ -290,6 +278,8 @@ describe('notes of people', () => {
       expect(all, revision).to.include.members(['list_notes', 'answer_note'])
       const visible = namesOf(await own.call('tools/list'))
       expect(visible, revision).to.deep.equal(all.filter(name => name !== 'answer_note'))
+      const refused = await own.post(rpc('tools/call', toolCall('answer_note')))
+      expect(refused.status, revision).to.equal(403)
       const unknown = await own.call('tools/call', { name: 'x', arguments: {} })
       expect(unknown.error.message).to.contain('list_notes').and.not.to.contain('answer_note')
     }

@@ -45,7 +45,7 @@ describe('a folder of documents on a project share', () => {
   it('shows each server what others write, and tells its followers', async () => {
     await openInBoth('/shots/010.hip')
     const session = await RawSession.open(bob.url)
-    const events = await session.listen()
+    using events = await session.listen()
     for (const uri of ['notes://open', 'notes://all']) {
       await session.call('resources/subscribe', { uri })
     }
@@ -61,7 +61,6 @@ describe('a folder of documents on a project share', () => {
     await ada.post('checkpoints', { name: 'before' })
     const { checkpoints } = (await session.readJson('scene://checkpoints')) as any
     expect(checkpoints.map(({ name }: any) => name)).to.deep.equal(['before'])
-    events.close()
   })
 
   it('has no document without a path: those stay with their user', async () => {
@@ -109,13 +108,9 @@ describe('a folder of documents on a project share', () => {
   })
 
   it('keeps every action that two servers take at the same time, and none twice', async () => {
-    const other = await startServeProcess({ flags: ['--documents-dir', share] })
-    try {
-      const { notes } = await writeTogether([ada, other], '/shots/020.hip', 1000)
-      expect(notes).to.be.above(5)
-    } finally {
-      await other.stop()
-    }
+    await using other = await startServeProcess({ flags: ['--documents-dir', share] })
+    const { notes } = await writeTogether([ada, other], '/shots/020.hip', 1000)
+    expect(notes).to.be.above(5)
   })
 
   it('is not made again when it is gone, and is used again when it is back', async () => {

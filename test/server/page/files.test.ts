@@ -126,15 +126,4 @@ describe('the files of the page', () => {
       expect(answer?.body, path).not.to.contain(secret)
     }
   })
-
-  it('are refused to a rebound name and to pages of other sites', async () => {
-    for (const [name, value] of [
-      ['Host', 'evil.example'],
-      ['Origin', 'https://evil.example'],
-    ] as const) {
-      const answer = await ask(`${server.base}/page/app.js`, { headers: { [name]: value } })
-      expect(answer.status).to.equal(403)
-      expect(answer.text).not.to.contain('export')
-    }
-  })
 })

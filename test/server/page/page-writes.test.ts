@@ -124,18 +124,14 @@ describe('notes and uploads of the page', () => {
   it('are answered 404 where notes and artefacts are switched off, after the checks', async () => {
     const flags = ['--no-notes', '--no-artefacts', '--auth', 'oauth']
     const issuer = ['--oauth-issuer', 'http://127.0.0.1:1']
-    const none = await serveInProcess({ flags: [...flags, ...issuer] })
-    try {
-      const own = await logIn(none)
-      for (const path of ['/page/notes', '/page/artefacts']) {
-        const answer = await own.post(path, { text: 'x' })
-        expect([answer.status, answer.json.code], path).to.deep.equal([404, 'resource-not-enabled'])
-      }
-      const refused = await useKey(none.base, 'a-token')
-      expect(refused.status).to.equal(401)
-      expect(refused.json.detail).to.contain('takes no keys')
-    } finally {
-      await none.stop()
+    await using none = await serveInProcess({ flags: [...flags, ...issuer] })
+    const own = await logIn(none)
+    for (const path of ['/page/notes', '/page/artefacts']) {
+      const answer = await own.post(path, { text: 'x' })
+      expect([answer.status, answer.json.code], path).to.deep.equal([404, 'resource-not-enabled'])
     }
+    const refused = await useKey(none.base, 'a-token')
+    expect(refused.status).to.equal(401)
+    expect(refused.json.detail).to.contain('takes no keys')
   })
 })

@@ -8,23 +8,12 @@ import type { AccountStore } from '../../../src/server/accounts/store.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { startMs as now } from '../../helpers/fakes.ts'
 
-interface OpenedStore {
-  store: AccountStore
-  /** Another store on the same data. */
-  again(): Promise<AccountStore>
-  remove(): Promise<void>
-}
-
-/** What a store of accounts does, whatever database it is in. */
-export function describeAccountStore(name: string, open: () => Promise<OpenedStore>): void {
+/** What a store of accounts does, whatever database it is in. `open` opens an empty one. */
+export function describeAccountStore(name: string, open: () => Promise<AccountStore>): void {
   describe(`the account store in ${name}`, () => {
-    let opened: OpenedStore
     let store: AccountStore
-    beforeEach(async () => {
-      opened = await open()
-      store = opened.store
-    })
-    afterEach(() => opened.remove())
+    beforeEach(async () => (store = await open()))
+    afterEach(() => store.close())
 
     /** An account with a session. */
     async function make(username: string) {
@@ -81,6 +70,46 @@ export function describeAccountStore(name: string, open: () => Promise<OpenedSto
       const left = await store.listAudit({ accountId: id, limit: 9 })
       expect(left).to.deep.equal([{ ...entry, username: null }])
       await make('ada')
+    })
+
+    it('rotates the refresh token of a session once for each token', async () => {
+      const { session } = await make('ada')
+      const rotate = (toHash: string) =>
+        store.rotateSession(session.id, session.tokenHash, {
+          tokenHash: toHash,
+          seed: toHash,
+          rotatedAtMs: now,
+        })
+      const all = await Promise.all(['x', 'y', 'z'].map(rotate))
+      expect(all.filter(Boolean)).to.have.length(1)
+      const rotated = (await store.findSession(session.id))?.session
+      expect(rotated?.tokenHash).to.equal(rotated?.seed).and.to.be.oneOf(['x', 'y', 'z'])
+      expect(rotated).to.include({ previousHash: session.tokenHash, rotatedAtMs: now })
+    })
+
+    it('lists and revokes service tokens of their account alone', async () => {
+      const [ada, bob] = [await make('ada'), await make('bob')]
+      await store.createServiceToken(newToken(ada.id, 't'), 'session-ada')
+      await store.createServiceToken(newToken(bob.id, 'b'), 'session-bob')
+      const listed = await store.listServiceTokens(ada.id, now)
+      expect(listed.map(token => token.id)).to.deep.equal(['t'])
+      expect(await store.revokeServiceToken(bob.id, 't')).to.equal(false)
+      expect(await store.findServiceToken('secret of t')).to.not.equal(null)
+      expect(await store.revokeServiceToken(ada.id, 't')).to.equal(true)
+      expect(await store.findServiceToken('secret of t')).to.equal(null)
+    })
+
+    it('ends the code and the other sessions with a new password', async () => {
+      const { id, key, account } = await make('ada')
+      await store.createSession(newSession(id, 'kept'), account.passwordHash)
+      await store.setCode({ usernameKey: key, hash: 'h', expiresAtMs: now + day })
+      const from = (passwordHash: string) =>
+        store.changePassword({ ...account, passwordHash }, 'new', 'kept')
+      expect(await from('wrong')).to.equal(false)
+      expect(await from(account.passwordHash)).to.equal(true)
+      expect(await store.findSession('kept')).to.not.equal(null)
+      expect(await store.findSession('session-ada')).to.equal(null)
+      expect(await store.findCode('h', now)).to.equal(null)
     })
 
     it('starts no session of an account that is disabled, gone or has another password', async () => {

@@ -18,6 +18,13 @@ describe('Passwords', () => {
     expect(await passwords.verify('cafe', one)).to.equal(false)
   })
 
+  it('are hashed for an unknown account, too, at the same cost', async () => {
+    // Argon2 refuses so little memory: it is asked although there is no hash to compare with.
+    const impossible = new Passwords({ ...cheap, memory: 1 })
+    const failure = await impossible.verify('x', null).catch((error: unknown) => error)
+    expect(failure).to.be.an('error')
+  })
+
   it('use the parameters of OWASP by default, and know passwords of others again', async () => {
     const passwords = new Passwords()
     expect(await passwords.hash('x')).to.include('$m=19456,t=2,p=1$')

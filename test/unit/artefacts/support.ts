@@ -1,11 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { ArtefactFolder } from '../../../src/server/artefacts/folder.ts'
 import { ArtefactStore, type StoreOptions } from '../../../src/server/artefacts/store.ts'
 import type { Clock } from '../../../src/lib/util/time.ts'
+import { atEnd, newFolder } from '../../helpers/cleanup.ts'
 import { settableClock } from '../../helpers/fakes.ts'
 import { defaultBounds } from '../../helpers/bounds.ts'
 
@@ -64,17 +63,10 @@ export type CreateStore = (options?: Parameters<typeof openFolder>[1]) => Promis
 
 /** Returns a function that opens stores in folders of their own; they are removed after each test. */
 export function useStores(): CreateStore {
-  const opened: { root: string; close(): Promise<void> }[] = []
-  afterEach(async () => {
-    for (const { root, close } of opened.splice(0)) {
-      await close()
-      await rm(root, { recursive: true })
-    }
-  })
   return async (options = {}) => {
-    const root = await mkdtemp(join(tmpdir(), 'artefacts-'))
+    const root = newFolder()
     const store = await openFolder(root, { clock: settableClock(), ...options })
-    opened.push({ root, close: () => store.close() })
+    atEnd(() => store.close())
     return { store, damage: async hex => damage(root, hex) }
   }
 }

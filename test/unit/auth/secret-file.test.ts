@@ -3,17 +3,17 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readSecretFile } from '../../../src/lib/auth/secret-file.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { withFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 describe('readSecretFile', () => {
   for (const text of ['abc', ' abc\r\n', '\ufeffabc', 'Bearer abc']) {
-    it(`reads ${JSON.stringify(text)} as people copy it`, () =>
-      withFolder(async folder => {
-        const path = join(folder, 'key')
-        await writeFile(path, text, { mode: 0o600 })
-        expect(await readSecretFile(path, '--f')).to.equal('abc')
-      }))
+    it(`reads ${JSON.stringify(text)} as people copy it`, async () => {
+      const folder = newFolder()
+      const path = join(folder, 'key')
+      await writeFile(path, text, { mode: 0o600 })
+      expect(await readSecretFile(path, '--f')).to.equal('abc')
+    })
   }
 
   const refused: [text: string, mode: number, message: string][] = [
@@ -25,16 +25,15 @@ describe('readSecretFile', () => {
     ['abc', 0o646, 'is open to other users'],
   ]
   for (const [text, mode, message] of refused) {
-    it(`refuses ${JSON.stringify(text).slice(0, 20)} with mode ${mode.toString(8)}`, function () {
+    it(`refuses ${JSON.stringify(text).slice(0, 20)} with mode ${mode.toString(8)}`, async function () {
       if (process.getuid === undefined && mode !== 0o600) skipBecause(this, 'needs POSIX modes')
-      return withFolder(async folder => {
-        const path = join(folder, 'key')
-        await writeFile(path, text)
-        await chmod(path, mode)
-        const failure = await failureOf(() => readSecretFile(path, '--f'))
-        expect(failure.code).to.equal('config_invalid')
-        expect(failure.message).to.contain(`--f ${path} ${message}`).and.not.contain(text)
-      })
+      const folder = newFolder()
+      const path = join(folder, 'key')
+      await writeFile(path, text)
+      await chmod(path, mode)
+      const failure = await failureOf(() => readSecretFile(path, '--f'))
+      expect(failure.code).to.equal('config_invalid')
+      expect(failure.message).to.contain(`--f ${path} ${message}`).and.not.contain(text)
     })
   }
 

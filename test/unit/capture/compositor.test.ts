@@ -4,7 +4,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { checkCompositor } from '../../../src/server/capture/compositor.ts'
-import { withFolder } from '../../helpers/folder.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
 /** Answers as an X display does. `owner`: of the selection of the compositor; null: refuses all. */
 async function withDisplay(owner: number | null, run: (name: string) => Promise<void>) {
@@ -55,15 +55,14 @@ describe('checkCompositor', () => {
       field('MIT-MAGIC-COOKIE-1'),
       field('0123456789abcdef'),
     ])
-    await withFolder(async folder => {
-      const XAUTHORITY = join(folder, 'keys')
-      for (const bytes of [keys, keys.subarray(0, 20), Buffer.from('no keys')]) {
-        await writeFile(XAUTHORITY, bytes)
-        const failure = await whyNot({ DISPLAY: ':9999.1', XAUTHORITY })
-        expect(failure).to.include({ reason: 'no_display' })
-        expect(failure?.message).to.include('display :9999.1 does not answer')
-      }
-    })
+    const folder = newFolder()
+    const XAUTHORITY = join(folder, 'keys')
+    for (const bytes of [keys, keys.subarray(0, 20), Buffer.from('no keys')]) {
+      await writeFile(XAUTHORITY, bytes)
+      const failure = await whyNot({ DISPLAY: ':9999.1', XAUTHORITY })
+      expect(failure).to.include({ reason: 'no_display' })
+      expect(failure?.message).to.include('display :9999.1 does not answer')
+    }
   })
 
   it('says whether one runs on the display', async () => {

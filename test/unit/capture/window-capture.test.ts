@@ -73,6 +73,12 @@ describe('WindowCapture', () => {
       expect(capture.unavailable, 'why it is not seen from outside').to.equal(noDisplay)
     })
 
+    it('not by a backend that throws', async () => {
+      native.probe = () => Promise.reject(new Error('broken'))
+      await ready()
+      expect(capture.unavailable?.reason).to.equal('failed')
+    })
+
     it('not after a failed read, when the window is not found any more', async () => {
       await ready()
       native.failure = 'no_display'

@@ -1,9 +1,10 @@
 import { expect } from 'chai'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isCheckpointName } from '../../../src/lib/host-link/messages.ts'
 import { Checkpoints, checkpointsToEvict } from '../../../src/server/checkpoints/checkpoints.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+import { failureOf } from '../../helpers/failure.ts'
 import { DocumentFolder } from '../../../src/server/checkpoints/document-folder.ts'
 
 const MiB = 1024 * 1024
@@ -40,6 +41,19 @@ describe('what leaves to make room for a checkpoint', () => {
   })
 })
 
+it('a folder of a document reads no larger file than is meant, and says when it cannot write', async () => {
+  const root = newFolder()
+  const folder = new DocumentFolder(join(root, 'shot'))
+  await folder.make()
+  expect(await folder.create('one', 'text')).to.equal(true)
+  expect(String(await folder.read('one', 4))).to.equal('text')
+  const larger = await folder.read('one', 3).catch((error: Error) => error.message)
+  expect(larger).to.match(/one is no file of at most 3 bytes$/)
+  const nowhere = new DocumentFolder('/dev/null')
+  expect((await failureOf(() => nowhere.create('one', ''))).code).to.equal('storage_failed')
+  await rm(root, { recursive: true })
+})
+
 describe('the name of a checkpoint', () => {
   const table: [name: string, isName: boolean][] = [
     ['before-lights', true],
@@ -59,7 +73,7 @@ describe('the name of a checkpoint', () => {
 })
 
 it('a checkpoint is made once under its name, however many processes want it', async () => {
-  const root = await mkdtemp(join(tmpdir(), 'checkpoints-'))
+  const root = newFolder()
   const all = ['{"at":1}', '{"at":2}'].map(text => {
     const document = () => new DocumentFolder(join(root, 'shot'))
     return new Checkpoints({
@@ -70,6 +84,22 @@ it('a checkpoint is made once under its name, however many processes want it', a
   const added = await Promise.allSettled(all.map(each => each.add({ name: 'one', by: 'ada' })))
   const refused = added.flatMap(each => (each.status === 'rejected' ? [each.reason.code] : []))
   expect(refused).to.deep.equal(['name_taken'])
-  expect(await all[0]?.list()).to.have.length(1)
+  const one = all[0]!
+  expect(await one.list()).to.have.length(1)
+  // A document that is saved elsewhere a second time keeps what is there.
+  const [shot, other] = [
+    new DocumentFolder(join(root, 'shot')),
+    new DocumentFolder(join(root, 'x')),
+  ]
+  for (const _ of [1, 2]) await one.copy(shot, other)
+  expect(await one.list(other)).to.deep.equal(await one.list(shot))
+  // Nor is it given away while its files cannot be read.
+  const folder = join(root, 'shot/checkpoints')
+  const [key = ''] = await readdir(folder)
+  for (const name of ['facts.json', 'scene.gz']) await writeFile(join(folder, key, name), '{')
+  expect(await one.list()).to.deep.equal([])
+  expect((await failureOf(() => one.add({ name: 'one', by: 'ada' }))).code).to.equal('name_taken')
+  const unread = await failureOf(() => one.find('one'))
+  expect(unread.message).to.match(/^checkpoint "one" cannot be read: /)
   await rm(root, { recursive: true })
 })

@@ -2,9 +2,9 @@ import { expect } from 'chai'
 import { execFileSync, spawn } from 'node:child_process'
 import { lstatSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { writeOutputFile } from '../../../src/lib/cli/output-file.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { textOf } from '../../helpers/program.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
@@ -14,10 +14,7 @@ describe('writeOutputFile', () => {
   let folder: string
   const at = (name: string) => join(folder, name)
 
-  beforeEach(async () => {
-    folder = await fs.mkdtemp(join(tmpdir(), 'output-'))
-  })
-  afterEach(() => fs.rm(folder, { recursive: true, force: true }))
+  beforeEach(() => (folder = newFolder()))
 
   /** The code of the refusal; `written` when there was none. */
   const attempt = (file: string, force = false): Promise<string> =>

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { randomUUID } from 'node:crypto'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { locateInstance } from '../../../src/commands/find-endpoint.ts'
 import { JoinOrServe } from '../../../src/commands/stdio/join-or-serve.ts'
@@ -9,6 +8,7 @@ import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import { silentLogger as log } from '../../../src/lib/util/logger.ts'
 import type { Target } from '../../../src/lib/mcp/bridge/context.ts'
 import type { Result } from '../../../src/lib/util/result.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { makeRecord } from '../../server/gateway/support.ts'
 
@@ -22,13 +22,12 @@ describe('JoinOrServe', () => {
   let stops: number
   let failure: Error | null
 
-  beforeEach(async () => {
+  beforeEach(() => {
     starts = 0
     stops = 0
     failure = null
-    registryDir = await mkdtemp(join(tmpdir(), 'join-or-serve-'))
+    registryDir = newFolder()
   })
-  afterEach(() => rm(registryDir, { recursive: true, force: true }))
 
   /** Replaces the running instances. */
   async function run(...ids: string[]): Promise<void> {

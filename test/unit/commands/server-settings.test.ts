@@ -158,18 +158,14 @@ describe('settings of serve', () => {
 
     it('require a key when named keys exist', async () => {
       const keys = await makeKeys()
-      try {
-        const key = await keys.create('anna')
-        const env = { XDG_CONFIG_HOME: keys.folder }
-        const { code, hint } = await failureOf(() => readStdio(['stdio'], {}, env))
-        expect(code).to.equal('config_invalid')
-        expect(hint).to.contain('SERVICE_MCP_API_KEY')
-        const { serve } = await readStdio([], {}, { ...env, SERVICE_MCP_API_KEY: key })
-        const auth = { mode: 'api-key', key, keysFile: keys.path, mayOpen: false }
-        expect(givenMembers(serve)).to.have.deep.property('auth', auth)
-      } finally {
-        await keys.remove()
-      }
+      const key = await keys.create('anna')
+      const env = { XDG_CONFIG_HOME: keys.folder }
+      const { code, hint } = await failureOf(() => readStdio(['stdio'], {}, env))
+      expect(code).to.equal('config_invalid')
+      expect(hint).to.contain('SERVICE_MCP_API_KEY')
+      const { serve } = await readStdio([], {}, { ...env, SERVICE_MCP_API_KEY: key })
+      const auth = { mode: 'api-key', key, keysFile: keys.path, mayOpen: false }
+      expect(givenMembers(serve)).to.have.deep.property('auth', auth)
     })
 
     it('choose a free port and any application, unless they are given', async () => {

@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 import * as fs from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig, updateConfig, withLogin } from '../../../src/lib/config/config-file.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { failureOf } from '../../helpers/failure.ts'
 
 const url = 'https://registry.example'
@@ -13,12 +12,11 @@ describe('the file of the configuration', () => {
   let base: string
   let folder: string
   let path: string
-  beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), 'config-store-'))
+  beforeEach(() => {
+    base = newFolder()
     folder = join(base, 'service-cli')
     path = join(folder, 'config.toml')
   })
-  afterEach(() => rm(base, { recursive: true }))
 
   const save = (username = 'a') =>
     updateConfig(path, config =>

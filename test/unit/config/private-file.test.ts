@@ -5,14 +5,12 @@ import {
   chown,
   lstat,
   mkdir,
-  mkdtemp,
   readFile,
   rm,
   stat,
   symlink,
   writeFile,
 } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   ensurePrivateFolder,
@@ -21,6 +19,7 @@ import {
   withFileLock,
   writePrivateFile,
 } from '../../../src/lib/config/private-file.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
@@ -28,8 +27,7 @@ const isRoot = process.geteuid?.() === 0
 
 describe('private-file.ts', () => {
   let base: string
-  beforeEach(async () => (base = await mkdtemp(join(tmpdir(), 'private-file-'))))
-  afterEach(() => rm(base, { recursive: true }))
+  beforeEach(() => (base = newFolder()))
 
   describe('private files', () => {
     before(function () {

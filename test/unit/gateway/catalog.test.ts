@@ -1,19 +1,18 @@
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { Catalog } from '../../../src/server/gateway/catalog.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { failureOf } from '../../helpers/failure.ts'
 
 describe('a catalog', () => {
   let folder: string
   let path: string
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  beforeEach(() => {
+    folder = newFolder()
     path = join(folder, 'catalog.json')
   })
-  afterEach(() => rm(folder, { recursive: true, force: true }))
 
   const file = (...entries: unknown[]) => JSON.stringify({ schema_version: 1, entries })
   const rig = { name: 'rig', description: 'Rigs.' }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { processStart } from '../../../src/lib/instances/process.ts'
@@ -13,6 +12,7 @@ import {
   writeActiveGateway,
 } from '../../../src/server/gateway/active-gateway.ts'
 import { winPort } from '../../../src/server/gateway/election.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -31,8 +31,7 @@ function makeGateway(changes: Partial<ActiveGateway> = {}): ActiveGateway {
 
 describe('the gateway of a port', () => {
   let registryDir: string
-  beforeEach(async () => (registryDir = await mkdtemp(join(tmpdir(), 'election-'))))
-  afterEach(() => rm(registryDir, { recursive: true, force: true }))
+  beforeEach(() => (registryDir = newFolder()))
 
   const write = (gateway: ActiveGateway, at = port) =>
     writeActiveGateway(registryDir, at, gateway, new Secret('token'))

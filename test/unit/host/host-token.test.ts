@@ -1,16 +1,15 @@
-import { chmod, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { resolveHostToken } from '../../../src/server/host/host-token.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 
 const posix = process.getuid !== undefined
 
 describe('resolveHostToken', () => {
   let base: string
-  beforeEach(async () => (base = await mkdtemp(join(tmpdir(), 'host-token-'))))
-  afterEach(() => rm(base, { recursive: true, force: true }))
+  beforeEach(() => (base = newFolder()))
 
   const resolve = (given: { file?: string; env?: string }) =>
     resolveHostToken({ ...given, instancesDir: base, instanceId: 'id' })

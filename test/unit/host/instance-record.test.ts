@@ -1,7 +1,7 @@
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, readdir, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { until } from '../../helpers/until.ts'
 import { recordingLog } from '../../helpers/fakes.ts'
 import type { SceneRevision } from '../../../src/server/resources/scene/state.ts'
@@ -55,13 +55,10 @@ describe('InstanceFile', () => {
 
   beforeEach(async () => {
     log = recordingLog()
-    base = await mkdtemp(join(tmpdir(), 'instance-'))
+    base = newFolder()
     file = await open()
   })
-  afterEach(async () => {
-    await file.remove()
-    await rm(base, { recursive: true, force: true })
-  })
+  afterEach(() => file.remove())
 
   const onDisk = async () => JSON.parse(await readFile(join(base, `${id}.json`), 'utf8'))
 

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, rename, rm, truncate, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { SceneFile } from '../../../src/server/host/scene-file.ts'
 import { SceneState } from '../../../src/server/resources/scene/state.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { recordingLog } from '../../helpers/fakes.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { defaultBounds } from '../../helpers/bounds.ts'
@@ -19,17 +19,14 @@ describe('SceneFile', () => {
   let watcher: { stop(): Promise<void> } | undefined
 
   beforeEach(async () => {
-    base = await mkdtemp(join(tmpdir(), 'scene-file-'))
+    base = newFolder()
     path = join(base, 'folder', 'scene.json')
     await mkdir(join(base, 'folder'))
     scenes = []
     problems = []
     log = recordingLog()
   })
-  afterEach(async () => {
-    await watcher?.stop()
-    await rm(base, { recursive: true, force: true })
-  })
+  afterEach(() => watcher?.stop())
 
   function watch(): void {
     const maxBytes = 1000

@@ -84,6 +84,30 @@ describe('guards', () => {
     expect(ask('null')).not.to.equal('ok')
   })
 
+  const targets: [url: string, isPath: boolean][] = [
+    ['/mcp?x=/../y', true],
+    ['/instances/W%C3%BCrfel%20a%2Fb', true],
+    ['/nothing/../healthz', false],
+    ['/./healthz', false],
+    ['/host/..', false],
+    ['/nothing/%2e%2E/healthz', false],
+    ['/%68ealthz', false],
+    ['/%4dcp', false],
+    ['/v%31', false],
+    ['/a%7Eb', false],
+    ['/\\healthz', false],
+    ['/healthz#', false],
+    ['http://localhost/healthz', false],
+    ['*', false],
+  ]
+  for (const [url, isPath] of targets) {
+    it(`${isPath ? 'takes' : 'refuses'} the target ${url}`, () => {
+      const req = { url, headers: { host: 'localhost' }, rawHeaders: [], socket: {} }
+      const refused = guard.check(req as unknown as IncomingMessage)
+      expect(refused?.reason).to.equal(isPath ? undefined : 'target_malformed')
+    })
+  }
+
   it('reads the name of a Host header', () => {
     expect(hostName('[::1]:8765')).to.equal('[::1]')
     expect(hostName('Example.COM:80')).to.equal('example.com')

@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:https'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { followPair, readPair } from '../../../src/server/http/tls.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { recordingLog } from '../../helpers/fakes.ts'
@@ -15,12 +15,11 @@ describe('a certificate and its key', () => {
   let log: ReturnType<typeof recordingLog>
   let files: { certFile: string; keyFile: string }
 
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'tls-'))
+  beforeEach(() => {
+    folder = newFolder()
     log = recordingLog()
     files = { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') }
   })
-  afterEach(() => rm(folder, { recursive: true, force: true }))
 
   const put = () => writePair(folder, makePair())
   const told = (level: string) => log.lines.filter(line => line.level === level)

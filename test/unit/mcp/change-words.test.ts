@@ -83,22 +83,10 @@ describe('what differs between two scenes in words', () => {
   const light = { id: 'Key', name: 'Key', type: 'light', energy: 1 }
   const table: [what: string, before: object, after: object, lines: readonly string[]][] = [
     [
-      'another order',
-      { objects: [mesh('A', at(0, 0, 0)), mesh('B', at(6, 6, 6))] },
-      { objects: [mesh('B', at(6, 6, 6)), mesh('A', at(0, 0, 0))] },
-      [],
-    ],
-    [
       'an object added while another one moved',
       { objects: [mesh('A', at(0, 0, 0))] },
       { objects: [light, mesh('A', at(1, 0, 0))] },
       ['Key (light) added', 'A moved 1.00 along x'],
-    ],
-    [
-      'another id of a unique name',
-      { objects: [{ id: 4, name: 'Cube', size: 2 }] },
-      { objects: [{ id: 9, name: 'Cube', size: 2 }] },
-      ['Cube id 4 → 9'],
     ],
     [
       'an object that is known by its uid, and what refers to it',

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { nothingFollowed } from '../../../src/lib/mcp/change-words.ts'
@@ -17,6 +16,7 @@ import { type NoteCamera, Prover } from '../../../src/server/notes/prover.ts'
 import type { Unconfirmed } from '../../../src/lib/mcp/unconfirmed.ts'
 import type { FreshScene } from '../../../src/server/resources/scene/state.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
 const target = { id: 'Cube', name: 'Cube' }
 const open: Note = {
@@ -49,8 +49,8 @@ describe('Prover', () => {
   /** What happens right after the scene was asked for. */
   let asked: () => void
 
-  beforeEach(async () => {
-    home = await mkdtemp(join(tmpdir(), 'prover-'))
+  beforeEach(() => {
+    home = newFolder()
     folder = join(home, 'document')
     revision = 1
     height = 0
@@ -60,7 +60,6 @@ describe('Prover', () => {
     second = () => {}
     asked = () => {}
   })
-  afterEach(() => rm(home, { recursive: true, force: true }))
 
   const scene = async (): Promise<FreshScene> => {
     const object = { ...target, translate: [0, 0, height], ...members }

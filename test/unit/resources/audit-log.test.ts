@@ -1,5 +1,8 @@
 import { expect } from 'chai'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
+import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
+import { SessionEventsProducer } from '../../../src/server/resources/session-events.ts'
+import { codeOf, payload, registry } from './support.ts'
 
 const cycle: Record<string, unknown> = {}
 cycle['self'] = cycle
@@ -62,10 +65,10 @@ describe('AuditLog', () => {
     })
   }
 
-  it('cuts a text that is too long', () => {
-    const entry = new AuditLog().record({ action: 'é'.repeat(2000), actor: 'b'.repeat(2000) })
-    expect(entry.action).to.equal('é'.repeat(512))
-    expect(entry.actor).to.equal('b'.repeat(1024))
+  it('cuts a reason that is too long', () => {
+    const outcome = { denied: { reason: 'é'.repeat(2000) } }
+    const denied = { reason: 'é'.repeat(1000) }
+    expect(new AuditLog().record({ action: 'a', outcome }).outcome).to.deep.equal({ denied })
   })
 
   it('keeps 10,000 entries, and gives the last of them in order', () => {
@@ -75,5 +78,40 @@ describe('AuditLog', () => {
     expect(log.recent(20_000)[0]?.id).to.equal(11)
     expect(log.recent(2).map(({ id }) => id)).to.deep.equal([10_009, 10_010])
     expect(log.recent(0)).to.deep.equal([])
+  })
+})
+
+describe('audit://recent', () => {
+  it('accepts one AuditLog', () => {
+    const resources = registry()
+    resources.wireAuditLog(new AuditLog())
+    expect(codeOf(() => resources.wireAuditLog(new AuditLog()))).to.equal('usage_invalid')
+  })
+})
+
+describe('events://session', () => {
+  for (const id of ['a/b', 'é€😀', 'a?b#c', '100%', '%2F', '__proto__']) {
+    it(`finds the session "${id}" under its escaped URI`, () => {
+      const resources = registry()
+      const { uri } = new SessionEventBuffer({ sessionId: id })
+      resources.registerSessionEventBuffer(new SessionEventBuffer({ sessionId: id }))
+      expect(payload(resources, uri)).to.include({ retained_count: 0 })
+    })
+  }
+})
+
+describe('a session event buffer that is removed', () => {
+  const listed = (events: SessionEventsProducer) => events.list().map(one => one.uri)
+
+  it('leaves alone another one of the same session', () => {
+    const events = new SessionEventsProducer()
+    const first = new SessionEventBuffer({ sessionId: 's1' })
+    const second = new SessionEventBuffer({ sessionId: 's1' })
+    events.register(first)
+    expect(events.remove(second)).to.equal(false)
+    expect(events.remove(first)).to.equal(true)
+    expect(events.remove(first)).to.equal(false)
+    events.register(second)
+    expect(listed(events)).to.deep.equal(['events://session/s1'])
   })
 })

@@ -4,18 +4,6 @@ import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { contents, payload, registry } from './support.ts'
 import { boundsWith } from '../../helpers/bounds.ts'
 
-describe('scene://current', () => {
-  it('returns the identical frozen array until the next scene', () => {
-    const resources = registry()
-    resources.setScene({ frame: 1 })
-    const first = contents(resources, 'scene://current')
-    expect(contents(resources, 'scene://current')).to.equal(first)
-    expect([first, ...first].every(Object.isFrozen)).to.equal(true)
-    resources.setScene({ frame: 1 })
-    expect(contents(resources, 'scene://current')).not.to.equal(first)
-  })
-})
-
 describe('a scene URI with an unknown query parameter', () => {
   for (const [uri, known] of [
     ['scene://current?x=1', 'known: view, pointer'],

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { FileFollower } from '../../../src/lib/util/file-follower.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
 describe('FileFollower', () => {
   let folder: string
@@ -10,14 +10,13 @@ describe('FileFollower', () => {
   let reads: number
   let result: boolean
   let follower: FileFollower
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'follow-'))
+  beforeEach(() => {
+    folder = newFolder()
     path = join(folder, 'a')
     reads = 0
     result = true
     follower = new FileFollower(path)
   })
-  afterEach(() => rm(folder, { recursive: true, force: true }))
 
   const look = async () => {
     await follower.look(async () => {

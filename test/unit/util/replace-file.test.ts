@@ -1,21 +1,20 @@
 import { expect } from 'chai'
-import files, { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import files, { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { renameFile, replaceFile } from '../../../src/lib/util/replace-file.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
 describe('replaceFile', () => {
   let folder: string
   let path: string
 
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'replace-file-'))
+  beforeEach(() => {
+    folder = newFolder()
     path = join(folder, 'a.txt')
   })
   afterEach(async () => {
     expect((await readdir(folder)).filter(name => name.endsWith('.tmp'))).to.deep.equal([])
-    await rm(folder, { recursive: true, force: true })
   })
 
   const text = () => readFile(path, 'utf8')

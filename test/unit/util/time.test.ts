@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseRfc3339, toRfc3339 } from '../../../src/lib/util/time.ts'
+import { parseRfc3339, toRfc3339, retryDelay } from '../../../src/lib/util/time.ts'
 
 describe('parseRfc3339', () => {
   const cases: [text: string, time: string | null][] = [
@@ -19,6 +19,26 @@ describe('parseRfc3339', () => {
     it(`${time === null ? 'refuses' : 'reads'} "${text}"`, () => {
       const timeMs = parseRfc3339(text)
       expect(timeMs === null ? null : toRfc3339(timeMs)).to.equal(time)
+    })
+  }
+})
+
+describe('retryDelay', () => {
+  const table: [attempt: number, random: number, delayMs: number][] = [
+    [0, 0.5, 250],
+    [1, 0.5, 500],
+    [2, 0.5, 1000],
+    [5, 0.5, 8000],
+    [6, 0.5, 10_000],
+    [5000, 0.5, 10_000],
+    [0, 0, 200],
+    [0, 1, 300],
+    [6, 0, 8000],
+    [6, 1, 12_000],
+  ]
+  for (const [attempt, random, delayMs] of table) {
+    it(`is ${delayMs} ms at attempt ${attempt} with ${random}`, () => {
+      expect(retryDelay(attempt, () => random)).to.equal(delayMs)
     })
   }
 })

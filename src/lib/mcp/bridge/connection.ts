@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
 import type { Secret } from '../../util/secret.ts'
@@ -5,21 +6,21 @@ import { pause, retryDelay, systemTimer } from '../../util/time.ts'
 import type { RpcError } from '../json-rpc.ts'
 import { exchangeError, Unreachable } from './bridge-errors.ts'
 import { type Locate, shownUrl } from './context.ts'
-import {
-  askOnce,
-  exchange,
-  type ExchangeAsk,
-  type Exchanged,
-  type ExchangeHooks,
-} from './exchange.ts'
+import { exchange, type ExchangeAsk, type Exchanged, type ExchangeHooks } from './exchange.ts'
 import { HttpLink } from './http-link.ts'
-import { messageText } from './rpc.ts'
+import { messageText, type RpcResponse } from './rpc.ts'
 
 /** The server from the moment it was located until it is lost. */
 export interface Upstream {
   readonly url: URL
   /** Aborted when the server is lost. */
   readonly lost: AbortController
+}
+
+/** The answer to a request, and the headers of the response that carried it. */
+export interface Answer {
+  readonly result: JsonObject | null
+  readonly headers: IncomingHttpHeaders
 }
 
 /** How to find the server, and what is sent there. */
@@ -98,20 +99,26 @@ export class Connection {
     headers: Record<string, string>,
     method: string,
     params: JsonObject,
-  ) {
-    const answer = await askOnce(this.#link, {
-      url: upstream.url,
-      method: 'POST',
-      headers,
-      body: messageText({ id: 'service-cli', method, params }),
-      answerMs: restoreMs,
-      maxAnswerBytes,
-      signal: this.#stop.signal,
-    })
-    if (answer.kind === 'broken') throw new Unreachable(answer.reason)
-    if (answer.kind !== 'response') throw new Unreachable(this.errorOf(answer, upstream).message)
-    if (answer.error === null) return answer
-    throw new Unreachable(`it refuses ${method}: ${answer.error.message}`)
+  ): Promise<Answer> {
+    let answer = null as (RpcResponse & Answer) | null
+    const body = messageText({ id: 'service-cli', method, params })
+    const { signal } = this.#stop
+    const asked = { url: upstream.url, method: 'POST', headers, body, signal } as const
+    const bounds = { answerMs: restoreMs, maxAnswerBytes }
+    const ended = await exchange(
+      this.#link,
+      { ...asked, ...bounds },
+      {
+        async deliver({ messages, headers }) {
+          const found = messages.find(message => message.kind === 'response')
+          if (found !== undefined) answer = { ...found, headers }
+        },
+      },
+    )
+    if (answer?.error === null) return answer
+    if (answer !== null) throw new Unreachable(`it refuses ${method}: ${answer.error.message}`)
+    const isBroken = ended.kind === 'broken'
+    throw new Unreachable(isBroken ? ended.reason : this.errorOf(ended, upstream).message)
   }
 
   /** The error of a request whose exchange ended so, without its answer. */

@@ -1,7 +1,7 @@
 import type { Logger } from '../../util/logger.ts'
 import type { Result } from '../../util/result.ts'
 import type { Connection } from './connection.ts'
-import type { Output } from './output.ts'
+import type { Output } from './bridge.ts'
 
 /** What the parts of one bridge share. */
 export interface BridgeContext {

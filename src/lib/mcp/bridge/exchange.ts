@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { collectBounded } from '../../util/bytes.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { HttpAsk, HttpLink } from './http-link.ts'
-import { parseServerText, type RpcMessage, type RpcResponse } from './rpc.ts'
+import { parseServerText, type RpcMessage } from './rpc.ts'
 
 /** A JSON text of the server: the line for the client and its messages. */
 export interface ServerText {
@@ -88,22 +88,6 @@ export async function exchange(
     if (!(error instanceof Unreachable)) throw error
     return { kind: 'broken', begun: hasBegun, reason: error.message }
   }
-}
-
-/** The answer to a request, and the headers of the response that carried it. */
-export type RpcAnswer = RpcResponse & Pick<ServerText, 'headers'>
-
-/** Sends one request and waits for its answer, as JSON or as a stream. Never rejects. */
-export async function askOnce(link: HttpLink, ask: ExchangeAsk): Promise<RpcAnswer | Exchanged> {
-  let answer: RpcAnswer | null = null
-  const ended = await exchange(link, ask, {
-    async deliver({ messages, headers }) {
-      for (const message of messages) {
-        if (message.kind === 'response') answer = { ...message, headers }
-      }
-    },
-  })
-  return answer ?? ended
 }
 
 async function* eventsOf(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string> {

@@ -15,28 +15,20 @@ export interface HttpAsk {
   readonly url: URL
   readonly method: 'POST' | 'GET' | 'HEAD' | 'DELETE'
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: Buffer | string
+  /** A stream may be of any length. */
+  readonly body?: Buffer | string | Readable
   /** Longest time without data until the answer begins. */
   readonly answerMs: number
   readonly signal: AbortSignal
 }
 
-/** A request whose body may be of any length. */
-export interface HttpUpload extends Omit<HttpAsk, 'body'> {
-  readonly body?: HttpAsk['body'] | Readable
-}
-
 interface HttpLinkParts {
   /**
    * The key, or how to get that of the server that was found last. Sent only to the server that the
-   * user named: redirects are not followed.
+   * user named: redirects are not followed. Nothing is sent with a key to a port of this machine
+   * where another user listens.
    */
   readonly key: Secret | null | (() => Secret | null)
-  /**
-   * Sends nothing to a port of this machine where another user listens. A key is never sent there.
-   * Default: false.
-   */
-  readonly refusesForeign?: boolean
   readonly env: NodeJS.ProcessEnv
 }
 
@@ -62,7 +54,7 @@ export class HttpLink {
    * Resolves when an answer of any status begins. Rejects with `Unreachable`, or with the reason of
    * the signal. Aborting later ends the answer.
    */
-  async ask(options: HttpUpload): Promise<IncomingMessage> {
+  async ask(options: HttpAsk): Promise<IncomingMessage> {
     const { url, method, headers, body, signal, answerMs } = options
     signal.throwIfAborted()
     const { key } = this
@@ -106,13 +98,13 @@ export class HttpLink {
 
   /** Throws `config_invalid` for a proxy variable that cannot be used. */
   #openAgent(url: URL): http.Agent {
-    const { key, refusesForeign = false, env } = this.#parts
+    const { key, env } = this.#parts
     const isSecure = url.protocol === 'https:'
     const { Agent } = isSecure ? https : http
     const proxy = proxyAgentOptions(proxyFor(url, env))
     const agent = new Agent({ keepAlive: true, keepAliveMsecs: probeMs, ...proxy })
     // For https the certificate identifies the server.
-    if (!isSecure && isLoopback(url.hostname) && (refusesForeign || key !== null)) {
+    if (!isSecure && isLoopback(url.hostname) && key !== null) {
       refuseForeignListeners(agent, () => foreignListener(url.host))
     }
     this.#agents.set(url.origin, agent)

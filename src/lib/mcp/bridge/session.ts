@@ -2,29 +2,22 @@ import { messageOf } from '../../util/errors.ts'
 import type { JsonObject } from '../../util/json.ts'
 import { postHeaders } from '../request-metadata.ts'
 import { Unreachable } from './bridge-errors.ts'
-import type { Upstream } from './connection.ts'
+import type { Answer, Upstream } from './connection.ts'
 import { type BridgeContext, shownUrl } from './context.ts'
-import type { RpcAnswer } from './exchange.ts'
 import { messageText, type RpcRequest } from './rpc.ts'
-
-/** The first revision with the `MCP-Protocol-Version` header. */
-const firstWithHeader = '2025-06-18'
 
 /**
  * Headers of the requests in a session, which an answer to `initialize` opened; null when the answer
  * is invalid. A server may assign no id.
  */
-export function sessionHeaders({
-  result,
-  headers,
-}: Pick<RpcAnswer, 'result' | 'headers'>): Record<string, string> | null {
+function sessionHeaders({ result, headers }: Answer): Record<string, string> | null {
   const revision = result?.protocolVersion
   if (typeof revision !== 'string') return null
   const id = headers['mcp-session-id']
   return {
     ...postHeaders,
     ...(typeof id === 'string' && { 'Mcp-Session-Id': id }),
-    ...(revision >= firstWithHeader && { 'MCP-Protocol-Version': revision }),
+    'MCP-Protocol-Version': revision,
   }
 }
 
@@ -54,11 +47,7 @@ export class ClientSession {
   }
 
   /** Keeps what the client reached with a request. */
-  answered(
-    { method, params: { uri } }: RpcRequest,
-    answer: Pick<RpcAnswer, 'result' | 'headers'>,
-    upstream: Upstream,
-  ): void {
+  answered({ method, params: { uri } }: RpcRequest, answer: Answer, upstream: Upstream): void {
     if (method === 'initialize') this.#opened(sessionHeaders(answer), upstream)
     if (typeof uri !== 'string') return
     if (method === 'resources/subscribe') this.#subscriptions.add(uri)

@@ -5,7 +5,7 @@ import { version } from '../../util/version.ts'
 import { Unreachable } from '../bridge/bridge-errors.ts'
 import { shownUrl } from '../bridge/context.ts'
 import { exchange, type ExchangeAsk, type Exchanged, readRefusal } from '../bridge/exchange.ts'
-import type { HttpLink, HttpUpload } from '../bridge/http-link.ts'
+import type { HttpAsk, HttpLink } from '../bridge/http-link.ts'
 import { messageText, type RpcMessage } from '../bridge/rpc.ts'
 import { metaKeys, statelessHeaders } from '../request-metadata.ts'
 import { type Asked, httpFailure, rpcFailure, unexpectedAnswer } from './failure.ts'
@@ -114,7 +114,7 @@ async function post(
 /** Sends an HTTP request. Resolves with a successful answer; rejects with `ServiceError`. */
 export async function openAnswer(
   link: HttpLink,
-  request: Omit<HttpUpload, 'answerMs'>,
+  request: Omit<HttpAsk, 'answerMs'>,
 ): Promise<IncomingMessage> {
   const { url, method, signal } = request
   const asked = { url, method, isKeyed: link.key !== null }

@@ -1,5 +1,5 @@
 import type { GatewayLimits } from '../limits.ts'
-import { tokenFile } from '../../../lib/instances/state-directory.ts'
+import { instanceFile } from '../../../lib/instances/state-directory.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
 import type { JoinedInstances } from '../join/joined-instances.ts'
 import { probeUrl } from '../probes.ts'
@@ -48,7 +48,7 @@ export class Connections {
       new LocalTransport({
         locate: () => this.#locate(instanceId),
         mayUseKey,
-        tokenFile: tokenFile(instancesDir, instanceId),
+        tokenFile: instanceFile(instancesDir, instanceId, 'token'),
       })
     const connection = new InstanceConnection({ instanceId, transport, limits })
     this.#connections.set(instanceId, connection)

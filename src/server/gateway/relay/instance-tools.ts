@@ -8,11 +8,9 @@ import {
   failedResult,
   textResult,
   type Tool,
-  type ToolDefinition,
-  type ToolParts,
   type ToolResult,
 } from '../../mcp/tools/tool.ts'
-import { applicationDefinitions, gatewayTools } from '../../mcp/tools/tools.ts'
+import { gatewayTools, relayedTools } from '../../mcp/tools/tools.ts'
 import { sinceArguments, stopping } from '../../mcp/tools/wait-for-change.ts'
 import { writtenUri } from '../../mcp/tools/written-uri.ts'
 import type { Instances } from './instances.ts'
@@ -39,7 +37,7 @@ const otherInstance = z
  * The tools of a gateway that passes resources of instances on: its own, and those that read an
  * application. The instance that is meant answers the call, which is passed on as it is.
  */
-export function instanceTools(parts: ToolParts, instances: Instances): readonly Tool[] {
+export function instanceTools(instances: Instances): readonly Tool[] {
   /** A tool of the gateway that an instance answers when one is named. */
   function withInstance(tool: Tool): Tool {
     const isWait = tool.name === 'wait_for_change'
@@ -47,11 +45,11 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
     return {
       ...tool,
       input: tool.input.extend(more),
-      relay(args, caller, isData) {
+      relay(args, caller, isData, { stopped }) {
         const id = namedInstance(args, instances, caller)
         if (id !== null) {
           const answer = instances.callTool(id, tool.name, args, caller, isData)
-          return isWait ? untilStop(parts.stopped, answer) : answer
+          return isWait ? untilStop(stopped, answer) : answer
         }
         if (args.since == null) return null
         const message = 'since is a revision of one instance: name that alone'
@@ -60,12 +58,12 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
     }
   }
 
-  function ofApplication(definition: ToolDefinition): Tool {
-    const { name, description } = definition
+  function ofApplication(tool: Tool): Tool {
+    const { name, description } = tool
     return {
-      ...definition,
+      ...tool,
       description: name === 'list_notes' ? `${description} ${answeredThere}` : description,
-      input: definition.input.extend({ instance }),
+      input: tool.input.extend({ instance }),
       relay(args, caller, isData) {
         const word = args.instance == null ? undefined : String(args.instance)
         const { instance_id: instanceId } = instances.known.choose(word).record
@@ -75,7 +73,7 @@ export function instanceTools(parts: ToolParts, instances: Instances): readonly 
     }
   }
 
-  return [...gatewayTools(parts).map(withInstance), ...applicationDefinitions.map(ofApplication)]
+  return [...gatewayTools.map(withInstance), ...relayedTools.map(ofApplication)]
 }
 
 /**

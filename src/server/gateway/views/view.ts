@@ -79,9 +79,7 @@ export function openView(
     clients,
     kept: parts.kept,
     resourcesEnabled: true,
-    tools: tools
-      ? toolParts => (instances ? instanceTools(toolParts, instances) : gatewayTools(toolParts))
-      : undefined,
+    tools: tools ? (instances ? instanceTools(instances) : gatewayTools) : [],
     instructions: serverInstructions(instances ? 'relayed' : 'instances', { hasTools: tools }),
     limits,
     clock: monotonicClock,

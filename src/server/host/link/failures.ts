@@ -28,7 +28,6 @@ export function hostFailure(code: string, said = ''): ServiceError {
 
 /** Why a message of the application is not accepted: its answer, word for word. */
 export class LinkRefusal extends Error {
-  override readonly name = 'LinkRefusal'
   readonly code: LinkErrorCode
 
   constructor(code: LinkErrorCode, message: string) {

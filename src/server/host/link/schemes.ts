@@ -1,12 +1,11 @@
 import { z } from 'zod'
 import { invalidMember, orThrow, withoutNulls } from '../../../lib/host-link/check.ts'
 import { wellFormedJson } from '../../../lib/util/json.ts'
-import { descriptorForm, templateForm } from '../../resources/producer-check.ts'
+import { descriptorForm, templateForm, typedContents } from '../../resources/producer-check.ts'
 import type { Content, Descriptor, Reader, Template } from '../../resources/producer.ts'
 import type { ResourceRegistry } from '../../resources/registry.ts'
 import { isScheme, parseResourceUri, type ResourceUri } from '../../resources/resource-uri.ts'
 import type { SchemeProducer } from '../../resources/scheme-producer.ts'
-import { typedContents } from '../../resources/typed-contents.ts'
 import { hostFailure, LinkRefusal } from './failures.ts'
 import type { Requests } from './requests.ts'
 

@@ -5,7 +5,7 @@ import type { ListPage } from '../../resources/listing.ts'
 import type { Descriptor, Template } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { defaultChars, fitting } from './pages.ts'
-import { type Caller, createTool, textResult, type ToolParts } from './tool.ts'
+import { type Caller, createTool, textResult } from './tool.ts'
 
 /** Characters of a URI template, a name, a type or a description in a line. */
 const maxShownChars = 600
@@ -28,7 +28,7 @@ export const listResources = createTool({
       .describe('where to go on: the last line of an answer says it')
       .default('0'),
   }),
-  async call({ query, scheme, limit, cursor }, caller, { registry }: ToolParts) {
+  async call({ query, scheme, limit, cursor }, caller, { registry }) {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean)
     const from = Number(cursor)
     const most = from + limit + 1

@@ -41,7 +41,7 @@ export const look = createTool({
       .describe('pixels; wider pictures are scaled down')
       .default(1024),
   }),
-  async call({ target, max_width: maxWidth, ...shot }, caller, parts: ToolParts) {
+  async call({ target, max_width: maxWidth, ...shot }, caller, parts) {
     const { registry } = parts
     const isShot = Object.keys(shot).length > 0
     const isViewport = isShot || target === 'viewport'

@@ -3,7 +3,7 @@ import { counted } from '../../../lib/util/amounts.ts'
 import { cleanText } from '../../../lib/util/text.ts'
 import { type NoteProof, proofLines } from '../../../lib/mcp/note-proof.ts'
 import { isOpen, type Note } from '../../notes/note.ts'
-import { keptText, maxNoteTextChars } from '../../notes/note-posts.ts'
+import { maxNoteTextChars, noteText } from '../../notes/note-posts.ts'
 import { noDocument, type Notes } from '../../notes/notes.ts'
 import { summary } from '../../notes/notes-producer.ts'
 import { fitting, maxChars, sliceText } from './pages.ts'
@@ -33,7 +33,8 @@ export const listNotes = createTool({
     offset: z.int().min(0).describe('how many of the oldest to skip').default(0),
     max_chars: maxChars,
   }),
-  async call({ state, offset, max_chars: most }, _caller, notes: Notes) {
+  async call({ state, offset, max_chars: most }, _caller, parts) {
+    const notes = parts.notes!
     const all = await notes.list()
     const { document = null } = notes.shared ?? {}
     const of = document === null ? '' : ` of ${cleanText(document, maxDocumentChars)}`
@@ -74,23 +75,19 @@ export const answerNote = createTool({
   annotations: { readOnlyHint: false },
   input: z.strictObject({
     id: z.string().describe('id or number of the note'),
-    text: z.string().describe(`what you did, at most ${maxNoteTextChars} characters`),
+    text: noteText.describe(`what you did, at most ${maxNoteTextChars} characters`),
   }),
-  async call({ id, text }, { clientName, principal }, notes: Notes) {
-    const said = keptText(text)
-    if (said === null) {
-      const message = `argument "text" must have 1 to ${maxNoteTextChars} characters`
-      return failedResult('argument_invalid', message)
-    }
+  async call({ id, text }, { client, principal }, parts) {
+    const notes = parts.notes!
     const { state, number } = await notes.find(id)
     if (state === 'answered') {
       const message = `note ${number} is answered already, and waits for the person`
       return failedResult('note_state', `${message}: answer it again only after a reply`)
     }
-    const by = cleanText(clientName ?? '', maxNameChars) || principal
-    const note = await notes.act(id, { action: 'answer', by, actor: principal, text: said })
+    const by = cleanText(client?.name ?? '', maxNameChars) || principal
+    const note = await notes.act(id, { action: 'answer', by, actor: principal, text })
     // Of the entry just made: an equal one before it has an older proof.
-    const proof = note.entries.findLast(each => each.text === said && each.by === by)?.proof
+    const proof = note.entries.findLast(each => each.text === text && each.by === by)?.proof
     const data = { id: note.id, number: note.number, state: note.state, proof }
     const head = `note ${note.number} (${note.id}) is answered; the person accepts it or replies`
     if (proof === undefined) return textResult(head, data)
@@ -110,16 +107,8 @@ const waits: Readonly<Record<Note['state'], string>> = {
   closed: 'settled',
 }
 
-function lineOf({
-  number,
-  id,
-  state,
-  author,
-  created_at,
-  text,
-  targets,
-  last,
-}: ReturnType<typeof summary>) {
+function lineOf(note: ReturnType<typeof summary>): string {
+  const { number, id, state, author, created_at, text, targets, last } = note
   const names = targets.map(name => cleanText(name, maxNameChars))
   const about = names.length === 0 ? '' : ` about ${names.join(', ')}`
   const from = cleanText(author, maxNameChars)

@@ -9,7 +9,7 @@ import { sceneCurrentUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { fitting, maxChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
-import { contentObject, createTool, failedResult, textResult, type ToolParts } from './tool.ts'
+import { contentObject, createTool, failedResult, textResult } from './tool.ts'
 import { withQuery } from './written-uri.ts'
 
 /** Each object that is asked for in detail costs the application time. */
@@ -49,7 +49,7 @@ export const queryScene = createTool({
       .optional(),
     max_chars: maxChars,
   }),
-  async call({ max_chars: most, detail, ...selection }, caller, { registry }: ToolParts) {
+  async call({ max_chars: most, detail, ...selection }, caller, { registry }) {
     const { ids, limit = maxDetailed, offset = 0 } = selection
     if (detail && ids === undefined) return failedResult('argument_invalid', 'detail needs ids')
     if (detail) selection.limit = Math.min(limit, maxDetailed)

@@ -13,7 +13,7 @@ import { maxChars, sliceText } from './pages.ts'
 import { byteLength, maxPictureSide, pictureContent } from './picture.ts'
 import { presenceOf } from './presence.ts'
 import { readScenePart } from './query-scene.ts'
-import { createTool, failedResult, type ToolContent, type ToolParts } from './tool.ts'
+import { createTool, type ToolContent } from './tool.ts'
 import { isMissing, withQuery, writtenUri } from './written-uri.ts'
 
 /** Characters of a URI, a name or a type in a line about it. */
@@ -39,11 +39,8 @@ export const readResource = createTool({
       .default(0),
     max_chars: maxChars,
   }),
-  async call({ uri: word, offset, max_chars: most }, caller, { registry }: ToolParts) {
+  async call({ uri: word, offset, max_chars: most }, caller, { registry }) {
     const uri = registry.own(writtenUri(word))
-    if (uri !== null && registry.changes(uri)) {
-      return failedResult('argument_invalid', 'tools only read: leave out drain=true')
-    }
     const contents = await (uri === null
       ? readObject(registry, word, caller)
       : readUri(registry, uri, offset, caller))
@@ -91,6 +88,9 @@ async function readUri(
   const { scheme = '', query = [] } = parsed.ok ? parsed.value : {}
   const [file = ''] = uri.split('?')
   const others = Object.fromEntries(query)
+  if (scheme === 'events' && !['false', '0'].includes(others.drain ?? 'false')) {
+    throw new ResourceUriInvalid('tools only read: leave out drain')
+  }
   const isFile = scheme === 'artefact'
   if (isFile && others.as === 'text') {
     return registry.read(offset > 0 ? withQuery(file, { ...others, offset }) : uri, reader)

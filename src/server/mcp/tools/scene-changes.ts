@@ -7,7 +7,7 @@ import { sceneDeltaUri } from '../../resources/scene/listing.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { fitting, maxChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
-import { contentObject, createTool, failedResult, textResult, type ToolParts } from './tool.ts'
+import { contentObject, createTool, failedResult, textResult } from './tool.ts'
 import { withQuery } from './written-uri.ts'
 
 export const runArgument = z
@@ -36,7 +36,7 @@ export const sceneChanges = createTool({
       .optional(),
     max_chars: maxChars,
   }),
-  async call({ since, run, checkpoint, max_chars: most }, caller, { registry }: ToolParts) {
+  async call({ since, run, checkpoint, max_chars: most }, caller, { registry }) {
     if (since !== undefined && checkpoint !== undefined) {
       return failedResult('argument_invalid', 'since and checkpoint exclude each other')
     }

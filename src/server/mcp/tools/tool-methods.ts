@@ -6,7 +6,7 @@ import type { Logger } from '../../../lib/util/logger.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import type { RelayedContents } from '../../resources/producer.ts'
 import { JsonText, listParts, relayedText } from '../json-text.ts'
-import { failedResult, type Caller, type Tool, type ToolResult } from './tool.ts'
+import { type Caller, failedResult, type Tool, type ToolParts, type ToolResult } from './tool.ts'
 
 export type ToolMethods = ReturnType<typeof createToolMethods>
 
@@ -16,14 +16,32 @@ export type ToolMethods = ReturnType<typeof createToolMethods>
  * else that fails is a result with `isError`, because only results reach the model. An argument
  * `instance` that names this server is accepted by every tool.
  */
-export function createToolMethods(
-  tools: readonly Tool[],
-  log: Logger,
-  isOwnName: (word: string) => boolean = () => false,
-) {
+export function createToolMethods(tools: readonly Tool[], parts: ToolParts, log: Logger) {
   const reading = tools.filter(({ annotations }) => annotations?.readOnlyHint !== false)
   const listed = JsonText.membersOf({ tools: tools.map(entryOf) })
   const listedForReaders = JsonText.membersOf({ tools: reading.map(entryOf) })
+
+  async function resultOf(
+    { name, input, call, relay }: Tool,
+    given: JsonObject,
+    caller: Caller,
+    wantsData: boolean,
+  ): Promise<ToolResult | RelayedContents> {
+    try {
+      const relayed = relay?.(given, caller, wantsData, parts) ?? null
+      return await (relayed ?? call(checkedArguments(given, input), caller, parts))
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code === 'internal') {
+        log.error({ err: error, tool: name }, 'a tool failed')
+        return failedResult('internal', 'the tool failed; see the log of the server')
+      }
+      const { code, message, hint } = error
+      if (!isLocal(error))
+        return failedResult(code, hint === undefined ? message : `${message}; ${hint}`)
+      log.warn({ reason: message, tool: name }, 'a tool failed')
+      return failedResult(code, publicMessage(error))
+    }
+  }
 
   return {
     count: tools.length,
@@ -48,10 +66,10 @@ export function createToolMethods(
         throw new ServiceError('tool_call_invalid', '"arguments" must be an object')
       }
       const { instance, ...others } = given ?? {}
-      const isOwn = typeof instance === 'string' && isOwnName(instance)
+      const isOwn = typeof instance === 'string' && parts.registry.isNamed(instance)
       const args = isOwn ? others : (given ?? {})
       const wantsData = isJsonObject(meta) && meta[dataKey] === true
-      return resultOf(tool, args, caller, wantsData, log).then(result =>
+      return resultOf(tool, args, caller, wantsData).then(result =>
         typeof result === 'object' && 'content' in result
           ? serialised(result, wantsData)
           : relayedText(result, caller.isBatched === true),
@@ -83,29 +101,6 @@ function inputSchema(input: z.ZodObject): JsonObject {
     },
   })
   return schema
-}
-
-async function resultOf(
-  { name, input, call, relay }: Tool,
-  given: JsonObject,
-  caller: Caller,
-  wantsData: boolean,
-  log: Logger,
-): Promise<ToolResult | RelayedContents> {
-  try {
-    const relayed = relay?.(given, caller, wantsData) ?? null
-    return await (relayed ?? call(checkedArguments(given, input), caller))
-  } catch (error) {
-    if (!(error instanceof ServiceError) || error.code === 'internal') {
-      log.error({ err: error, tool: name }, 'a tool failed')
-      return failedResult('internal', 'the tool failed; see the log of the server')
-    }
-    const { code, message, hint } = error
-    if (!isLocal(error))
-      return failedResult(code, hint === undefined ? message : `${message}; ${hint}`)
-    log.warn({ reason: message, tool: name }, 'a tool failed')
-    return failedResult(code, publicMessage(error))
-  }
 }
 
 /** The arguments with their defaults. Throws `argument_invalid` with a sentence for the model. */

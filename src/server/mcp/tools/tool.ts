@@ -3,13 +3,14 @@ import type { ErrorCode } from '../../../lib/util/errors.ts'
 import { parseExact } from '../../../lib/util/exact-json.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Clock, Timer } from '../../../lib/util/time.ts'
+import type { Notes } from '../../notes/notes.ts'
 import type { BlobContent, Content, Reader, RelayedContents } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import type { McpLimits } from '../limits.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
 
-/** How a tool is listed, and which arguments it takes. */
-export interface ToolDefinition<Input extends z.ZodObject = z.ZodObject> {
+/** What a model can call where its client offers no resources. */
+export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   readonly name: string
   readonly title: string
   readonly description: string
@@ -20,12 +21,8 @@ export interface ToolDefinition<Input extends z.ZodObject = z.ZodObject> {
   readonly meta?: JsonObject
   /** Where they differ from those of a tool that only reads. */
   readonly annotations?: { readonly readOnlyHint: boolean }
-}
-
-/** What a model can call where its client offers no resources. */
-export interface Tool extends ToolDefinition {
   /** `args` fit the schema. A `ServiceError` becomes a result that tells the model of it. */
-  call(args: JsonObject, caller: Caller): ToolResult | Promise<ToolResult>
+  call(args: z.output<Input>, caller: Caller, parts: ToolParts): ToolResult | Promise<ToolResult>
   /**
    * The answer of another server, which checks the arguments. Null: `call` has it. `isData`: the
    * caller wants the answer as data, too.
@@ -34,22 +31,13 @@ export interface Tool extends ToolDefinition {
     args: JsonObject,
     caller: Caller,
     isData: boolean,
+    parts: ToolParts,
   ): Promise<RelayedContents | ToolResult> | null
 }
 
-/** A tool of every server that has the parts which its call is given. */
-export interface ToolOf<
-  Parts,
-  Input extends z.ZodObject = z.ZodObject,
-> extends ToolDefinition<Input> {
-  call(args: z.output<Input>, caller: Caller, parts: Parts): ToolResult | Promise<ToolResult>
-}
-
 /** The same tool: here the types of its arguments come from its schema. */
-export function createTool<Input extends z.ZodObject, Parts>(
-  tool: ToolOf<Parts, Input>,
-): ToolOf<Parts> {
-  return tool as ToolOf<Parts>
+export function createTool<Input extends z.ZodObject>(tool: Tool<Input>): Tool {
+  return tool as Tool
 }
 
 /** What the endpoint of a server gives its tools. */
@@ -59,6 +47,8 @@ export interface ToolParts {
   readonly clock: Clock
   readonly timer: Timer
   readonly limits: McpLimits
+  /** Absent: the server keeps none, and has no tools for them. */
+  readonly notes?: Notes
   /** Aborted when the server stops. */
   readonly stopped: AbortSignal
 }
@@ -67,8 +57,6 @@ export interface ToolParts {
 export interface Caller extends Reader {
   /** As the endpoint knows the caller. */
   readonly principal: string
-  /** What its client calls itself. */
-  readonly clientName?: string
   readonly mayAnswer: boolean
   /** Tells the caller how far a call is; null: the caller did not ask for it. */
   readonly progress: Progress | null

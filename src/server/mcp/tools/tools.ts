@@ -1,41 +1,31 @@
 import { liveAppUri } from '../../resources/live-app.ts'
 import { sceneCurrentUri } from '../../resources/scene/listing.ts'
 import { openNotesUri } from '../../notes/note.ts'
-import type { Notes } from '../../notes/notes.ts'
 import { listResources } from './list-resources.ts'
 import { look } from './look.ts'
 import { answerNote, listNotes } from './notes.ts'
 import { queryScene } from './query-scene.ts'
 import { readResource } from './read-resource.ts'
 import { sceneChanges } from './scene-changes.ts'
-import type { Tool, ToolDefinition, ToolOf, ToolParts } from './tool.ts'
+import type { Tool } from './tool.ts'
 import { waitForChange } from './wait-for-change.ts'
 
 /** The tools of `serve` in their constant order; those about notes only where notes are kept. */
-export function applicationTools(parts: ToolParts, notes?: Notes): readonly Tool[] {
-  const uris = notes === undefined ? [sceneCurrentUri] : [sceneCurrentUri, openNotesUri]
+export function applicationTools(hasNotes: boolean): readonly Tool[] {
+  const uris = hasNotes ? [sceneCurrentUri, openNotesUri] : [sceneCurrentUri]
   const tools = [listResources, readResource, queryScene, sceneChanges, look, waitForChange(uris)]
-  const ofNotes = notes === undefined ? [] : [listNotes, answerNote].map(given(notes))
-  return [...tools.map(given(parts)), ...ofNotes]
+  return hasNotes ? [...tools, listNotes, answerNote] : tools
 }
 
 /** The tools that read an application; at a gateway an instance answers them. */
-export const applicationDefinitions: readonly ToolDefinition[] = [
-  queryScene,
-  sceneChanges,
-  look,
-  listNotes,
-]
+export const relayedTools: readonly Tool[] = [queryScene, sceneChanges, look, listNotes]
 
 /** The tools of `gateway`. */
-export function gatewayTools(parts: ToolParts): readonly Tool[] {
-  const tools = [listResources, readResource, waitForChange(['gateway://instances'])]
-  return tools.map(given(parts))
-}
-
-function given<Parts>(parts: Parts): (tool: ToolOf<Parts>) => Tool {
-  return tool => ({ ...tool, call: (args, caller) => tool.call(args, caller, parts) })
-}
+export const gatewayTools: readonly Tool[] = [
+  listResources,
+  readResource,
+  waitForChange(['gateway://instances']),
+]
 
 const shownLive: ReadonlySet<string> = new Set(['look', 'list_notes'])
 

@@ -17,7 +17,7 @@ import {
   type Caller,
   createTool,
   textResult,
-  type ToolOf,
+  type Tool,
   type ToolParts,
   type ToolResult,
 } from './tool.ts'
@@ -30,10 +30,10 @@ export const stopping = 'the server is stopping'
  * Waits until a resource changes: subscriptions of the hub and one timer, no polling. `defaultUris`:
  * what is waited for when the caller names nothing.
  */
-export function waitForChange(defaultUris: readonly string[]): ToolOf<ToolParts> {
+export function waitForChange(defaultUris: readonly string[]): Tool {
   return createTool({
     ...definitionFor(defaultUris),
-    async call({ uris: words = [], since, run, timeout_s: seconds }, caller, parts: ToolParts) {
+    async call({ uris: words = [], since, run, timeout_s: seconds }, caller, parts) {
       const { registry } = parts
       /** Canonical spelling → the URI that is subscribed to. */
       const uris = new Map<string, string>()

@@ -2,7 +2,7 @@ import { toRfc3339 } from '../../../lib/util/time.ts'
 import { builtIn } from '../scheme-producer.ts'
 import type { Descriptor, Template } from '../producer.ts'
 import { sceneParameters } from './query.ts'
-import type { SceneRevision, SceneState } from './state.ts'
+import type { SceneState } from './state.ts'
 
 export const sceneCurrentUri = 'scene://current'
 export const sceneDeltaUri = 'scene://delta'
@@ -48,8 +48,9 @@ export const checkpointDescriptors: readonly Descriptor[] = builtIn([
 ])
 
 /** The scene, or the placeholder that stands for it. */
-export function sceneText({ text, setAtMs, goneBecause }: SceneRevision): string {
+export function sceneText({ text, current }: SceneState): string {
   if (text !== null) return text
+  const { setAtMs, goneBecause } = current
   const reason = goneBecause === '' ? '' : ` (${goneBecause})`
   const why = setAtMs === null ? 'no scene has been shared yet' : `no scene is shared now${reason}`
   const hint = `${why}; wait for a change of scene://current`
@@ -73,8 +74,8 @@ export function sceneFacts({ run, current, application, asOfMs }: SceneState): o
   }
 }
 
-export function describeScene(revision: SceneRevision): readonly Descriptor[] {
-  const { hasScene, bytes, setAtMs } = revision
+export function describeScene(state: SceneState): readonly Descriptor[] {
+  const { hasScene, bytes, setAtMs } = state.current
   const changed = setAtMs !== null && { lastModified: toRfc3339(setAtMs) }
   return builtIn([
     {
@@ -82,7 +83,7 @@ export function describeScene(revision: SceneRevision): readonly Descriptor[] {
       name: 'Current scene',
       description:
         'The scene open in the application, as it last reported it; {"status":"no_snapshot"} before that',
-      size: hasScene ? bytes : Buffer.byteLength(sceneText(revision)),
+      size: hasScene ? bytes : Buffer.byteLength(sceneText(state)),
       annotations: { audience: ['user', 'assistant'], priority: 0.9, ...changed },
     },
     {

@@ -73,7 +73,7 @@ export class SceneProducer implements SchemeProducer {
     const { current } = this.#state
     if (current.revision !== this.#listedRevision) {
       const checkpoints = this.#checkpoints === undefined ? [] : checkpointDescriptors
-      this.#descriptors = Object.freeze([...describeScene(current), ...checkpoints])
+      this.#descriptors = Object.freeze([...describeScene(this.#state), ...checkpoints])
       this.#listedRevision = current.revision
     }
     return this.#descriptors
@@ -139,8 +139,8 @@ export class SceneProducer implements SchemeProducer {
         return this.#answers.get(version, uri.text, build, meta)
       }
       // The identical contents for most readers, as long as the version stays.
-      if (uri.text !== sceneCurrentUri) return jsonContents(uri.text, sceneText(current), meta)
-      return (this.#contents ??= jsonContents(uri.text, sceneText(current), meta))
+      const whole = () => jsonContents(uri.text, sceneText(this.#state), meta)
+      return uri.text === sceneCurrentUri ? (this.#contents ??= whole()) : whole()
     }
   }
 
@@ -150,7 +150,7 @@ export class SceneProducer implements SchemeProducer {
     return () => {
       const { current, version, run: ownRun } = this.#state
       const meta = this.#freshMeta()
-      if (!current.hasScene) return jsonContents(uri.text, sceneText(current), meta)
+      if (!current.hasScene) return jsonContents(uri.text, sceneText(this.#state), meta)
       const { revision } = current
       const build = () => {
         const base = since ?? revision - 1
@@ -184,8 +184,8 @@ export class SceneProducer implements SchemeProducer {
     const base = await checkpoints.find(since)
     const end = until === undefined ? null : await checkpoints.find(until)
     const { current, run } = this.#state
-    const text = end ?? current.text
-    if (text === null) return jsonContents(uri.text, sceneText(current), this.#freshMeta())
+    const text = end ?? sceneText(this.#state)
+    if (end === null && !current.hasScene) return jsonContents(uri.text, text, this.#freshMeta())
     const to = end === null ? { run, revision: current.revision } : { checkpoint: until }
     const compared = { base, current: text, maxChanges, targets: [] as [] }
     const { changes, truncated } = await checkpoints.compare(compared)
@@ -212,7 +212,7 @@ export class SceneProducer implements SchemeProducer {
     const { revision, scene: known } = this.#parsed ?? {}
     if (known !== undefined && revision === current.revision) return known
     const patches = revision === undefined ? null : this.#state.patchesSince(revision)
-    const scene = patches && known ? known : parseScene(current.text)
+    const scene = patches && known ? known : parseScene(this.#state.text)
     for (const step of patches?.steps ?? []) takeStep(scene, step, step.before, step.after)
     this.#parsed = { revision: current.revision, scene }
     return scene

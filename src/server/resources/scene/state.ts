@@ -10,10 +10,16 @@ import {
   type ScenePatch,
   type SceneStep,
 } from '../../../lib/host-link/scene-objects.ts'
-import type { JsonObject } from '../../../lib/util/json.ts'
+import {
+  exceedsDepth,
+  isJsonObject,
+  type JsonObject,
+  maxJsonDepth,
+  wellFormedJson,
+} from '../../../lib/util/json.ts'
+import { readJson, warningsOf, withWarnings } from '../../../lib/host-link/read-json.ts'
 import { parseScene, takeStep } from './changes.ts'
 import { SceneDemand } from './demand.ts'
-import { checkSceneText, serialiseScene } from './text.ts'
 
 /** The application on the host link, as shown to clients. */
 export interface SceneApplication {
@@ -24,6 +30,21 @@ export interface SceneApplication {
   /** What it says of itself, as in `dcc-scene/1`: for scenes that do not. */
   readonly facts?: { readonly dcc: JsonObject; readonly document: JsonObject | null }
 }
+
+/** What is known of the current scene beside its text. */
+export interface SceneRevision {
+  /** Counts the scenes of one run of the server. */
+  readonly revision: number
+  /** Null for revision 0, the state before the first scene. */
+  readonly setAtMs: number | null
+  /** Of the text; 0 without a scene. */
+  readonly bytes: number
+  readonly hasScene: boolean
+  /** Why the application took its scene away; empty when it did not say. */
+  readonly goneBecause: string
+}
+
+const noScene = { revision: 0, setAtMs: null, bytes: 0, hasScene: false, goneBecause: '' }
 
 /** The application that a scene is from. */
 interface ShownApplication extends SceneApplication {
@@ -63,7 +84,9 @@ export class SceneState {
   readonly #limits: ResourceLimits
   readonly #onChange: (what: 'scene' | 'application') => void
   readonly #clock: Clock
-  #current = new SceneRevision(0, null, 0, null)
+  #current: SceneRevision = noScene
+  /** Null also for a scene that was patched and that nobody has read. */
+  #text: string | null = null
   /** The scenes before the current one without a gap, oldest first. */
   #past: PastScene[] = []
   #pastBytes = 0
@@ -96,6 +119,11 @@ export class SceneState {
 
   get current(): SceneRevision {
     return this.#current
+  }
+
+  /** Null without a scene. Made when it is asked for: of a patched scene it costs all of it. */
+  get text(): string | null {
+    return (this.#text ??= this.#objects?.text ?? null)
   }
 
   /** Another number: another scene, or other facts about its application. */
@@ -150,8 +178,8 @@ export class SceneState {
   /** The scene, after the application was asked for what it has not sent yet. */
   async fresh() {
     await this.refreshed()
-    const { revision, text } = this.#current
-    return { revision, text, unconfirmed: this.unconfirmed }
+    const { revision } = this.#current
+    return { revision, text: this.text, unconfirmed: this.unconfirmed }
   }
 
   /** How a kept scene became the current one; null when a whole scene was set in between. */
@@ -171,7 +199,7 @@ export class SceneState {
     // From the next whole scene the patches before it are taken back.
     const later = this.#past.slice(index)
     const whole = later.findIndex(({ steps }) => steps === null)
-    const text = whole === -1 ? this.#current.text : later[whole]?.archived?.toString()
+    const text = whole === -1 ? this.text : later[whole]?.archived?.toString()
     const scene = parseScene(text ?? null)
     const patches = whole === -1 ? later : later.slice(0, whole)
     for (const step of patches.flatMap(({ steps }) => steps ?? []).reverse()) {
@@ -228,7 +256,7 @@ export class SceneState {
   replaceText(text: string | null, setBy: string | null, goneBecause = ''): number {
     const last = this.#current
     if (setBy === this.#setBy || last.setAtMs === null) {
-      this.#keep(null, last.text === null ? null : Buffer.from(last.text))
+      this.#keep(null, this.text === null ? null : Buffer.from(this.text))
     } else {
       // A delta between scenes of different sources would be meaningless.
       this.#past = []
@@ -253,7 +281,7 @@ export class SceneState {
         hint: 'send the whole scene',
       })
     }
-    const objects = (this.#objects ??= SceneObjects.of(last.text ?? ''))
+    const objects = (this.#objects ??= SceneObjects.of(this.text ?? ''))
     if (objects === null) {
       throw new TypeError(
         'scene must have an array "objects" whose items all have their own text id',
@@ -261,7 +289,7 @@ export class SceneState {
     }
     const steps = objects.apply(patch, this.#limits)
     this.#keep(steps, null)
-    return this.#show(objects.bytes, () => objects.text)
+    return this.#show(objects.bytes, null)
   }
 
   /** The current scene becomes a past one. */
@@ -279,10 +307,11 @@ export class SceneState {
     }
   }
 
-  #show(bytes: number, text: string | null | (() => string), goneBecause = ''): number {
+  #show(bytes: number, text: string | null, goneBecause = ''): number {
     const nowMs = this.#clock.now()
     const revision = this.#current.revision + 1
-    this.#current = new SceneRevision(revision, nowMs, bytes, text, goneBecause)
+    this.#current = { revision, setAtMs: nowMs, bytes, hasScene: bytes > 0, goneBecause }
+    this.#text = text
     this.#shown = null
     this.#showLatest()
     this.#isConfirmed = true
@@ -313,42 +342,41 @@ export class SceneState {
   }
 }
 
-/**
- * The current scene. A class: each object with a getter of its own would keep its text until a full
- * collection.
- */
-export class SceneRevision {
-  /** Counts the scenes of one run of the server. */
-  readonly revision: number
-  /** Null for revision 0, the state before the first scene. */
-  readonly setAtMs: number | null
-  /** Of the text; 0 without a scene. */
-  readonly bytes: number
-  /** Why the application took its scene away; empty when it did not say. */
-  readonly goneBecause: string
-  #text: string | null | (() => string)
+const notAnObject = 'scene must be a JSON object, or null to clear it'
 
-  constructor(
-    revision: number,
-    setAtMs: number | null,
-    bytes: number,
-    text: string | null | (() => string),
-    goneBecause = '',
-  ) {
-    this.revision = revision
-    this.setAtMs = setAtMs
-    this.bytes = bytes
-    this.goneBecause = goneBecause
-    this.#text = text
+/** The scene as JSON text, or a `TypeError` that says what is wrong with it. */
+function serialiseScene(scene: unknown, maxBytes: number): string {
+  let text: unknown
+  try {
+    text = JSON.stringify(scene)
+  } catch (cause) {
+    throw new TypeError('scene has no JSON form', { cause })
   }
+  // `toJSON` may have turned the object into anything.
+  if (typeof text !== 'string' || !text.startsWith('{')) throw new TypeError(notAnObject)
+  if (exceedsDepth(text, maxJsonDepth)) {
+    throw new TypeError(`scene is nested deeper than ${maxJsonDepth} levels`)
+  }
+  // Only a text with a null needs the slow look.
+  const warnings = text.includes('null') ? warningsOf(scene) : []
+  return sized(withWarnings(wellFormedJson(text), warnings), maxBytes)
+}
 
-  get hasScene(): boolean {
-    return this.bytes > 0
+/** Checks a scene that is JSON text already, and returns it well-formed; null when it says so. */
+function checkSceneText(given: string, maxBytes: number): string | null {
+  sized(given, maxBytes)
+  try {
+    const { text, value, warnings } = readJson(given)
+    if (value === null) return null
+    if (isJsonObject(value)) return withWarnings(text, warnings)
+  } catch (error) {
+    throw new TypeError(`scene ${(error as TypeError).message}`)
   }
+  throw new TypeError(notAnObject)
+}
 
-  /** Null without a scene. Made when it is asked for: of a patched scene it costs all of it. */
-  get text(): string | null {
-    if (typeof this.#text === 'function') this.#text = this.#text()
-    return this.#text
-  }
+function sized(text: string, maxBytes: number): string {
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= maxBytes) return text
+  throw new TypeError(`scene has ${bytes} bytes of JSON, at most ${maxBytes} are taken`)
 }

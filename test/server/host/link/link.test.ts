@@ -121,11 +121,7 @@ describe('the place of the application', () => {
       expect(await peer.ask(bye)).to.deep.equal({ type: 'ok' })
       await peer.closed
       const document = server.presence?.document
-      return {
-        scene: server.scene.current.text !== null,
-        buffers: await server.buffers(),
-        document,
-      }
+      return { scene: server.scene.text !== null, buffers: await server.buffers(), document }
     }
     const everything = { scene: true, buffers: ['console'] }
     expect(await shared(false)).to.deep.equal({ ...everything, document: { name: 'a.blend' } })
@@ -134,7 +130,7 @@ describe('the place of the application', () => {
     const peer = await server.join()
     server.scene.setText('{"posted":true}')
     await peer.ask({ type: 'bye', clear: true })
-    expect(server.scene.current.text, 'of another source').to.equal('{"posted":true}')
+    expect(server.scene.text, 'of another source').to.equal('{"posted":true}')
   })
 
   it('tells of the application as it changes, and nothing twice', async () => {

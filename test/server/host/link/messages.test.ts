@@ -126,7 +126,7 @@ describe('a message of an application', () => {
     peer.say('{"type":"scene.patch","id":"3","members":{"energy":[Infinity,-1e999]}}')
     for (const id of ['1', '2', '3']) expect(await peer.next()).to.include({ type: 'ok', id })
     const warning = '"warnings":[{"code":"number_not_finite","count":2}]'
-    expect(server.scene.current.text).to.equal(
+    expect(server.scene.text).to.equal(
       `{"objects":[],"lens":null,"text":"NaN","x":1.0,${warning},"energy":[null,null]}`,
     )
   })
@@ -135,7 +135,7 @@ describe('a message of an application', () => {
     const own = '{"code":"too_dark"},{"code":"number_not_finite","count":7}'
     peer.say(`{"type":"scene.set","id":"1","scene":{"warnings":[${own}],"lens":NaN,"x":1.0}}`)
     expect(await peer.next()).to.include({ type: 'ok' })
-    expect(server.scene.current.text).to.equal(
+    expect(server.scene.text).to.equal(
       '{"warnings":[{"code":"too_dark"},{"code":"number_not_finite","count":1}],"lens":null,"x":1.0}',
     )
   })
@@ -272,7 +272,7 @@ describe('scene.patch', () => {
   })
   afterEach(() => server.stop())
 
-  const current = () => JSON.parse(server.scene.current.text ?? 'null')
+  const current = () => JSON.parse(server.scene.text ?? 'null')
   const set = (value: unknown): Promise<Message> => peer.ask({ type: 'scene.set', scene: value })
   const patch = (members: object): Promise<Message> => peer.ask({ type: 'scene.patch', ...members })
 

@@ -13,9 +13,7 @@ describe('schemes of an application over the host link', () => {
   let events: Events
   let app: LinkClient
 
-  before(async () => {
-    serve = await serveInProcess()
-  })
+  before(async () => (serve = await serveInProcess()))
 
   beforeEach(async () => {
     session = await RawSession.open(serve.url)

@@ -28,12 +28,12 @@ describe('the handshake of the host link', () => {
   after(() => server.stop())
 
   async function answerTo(first: string, change: Lines): Promise<string> {
-    const connection = await server.raw()
-    connection.socket.write(written(first, change))
-    await connection.until('\r\n\r\n')
-    if (connection.received.includes('Connection: close')) await connection.closed
-    connection.socket.destroy()
-    return connection.received
+    const raw = await server.raw()
+    raw.write(written(first, change))
+    await raw.waitFor(() => raw.received.includes('\r\n\r\n'), 'the answer')
+    if (raw.received.includes('Connection: close')) await raw.untilClosed()
+    raw.close()
+    return raw.received
   }
 
   const get = 'GET /host'
@@ -59,6 +59,7 @@ describe('the handshake of the host link', () => {
     ['with a wrong token', get, { Authorization: 'Bearer x' }, 401, 'auth-refused'],
     ['of a foreign Host', get, { Host: 'evil.example' }, 403, 'request-refused'],
     ['from an allowed page', get, { Origin: studio }, 403, 'request-refused'],
+    ['through a proxy', get, { Via: '1.1 proxy' }, 403, 'request-refused'],
     ['of another address', 'GET /hosts', {}, 404, 'route-not-found'],
     ['below /host', 'GET /host/v1/scene', {}, 405, 'method-not-allowed'],
     ['that is none', get, { Upgrade: null, Connection: null }, 426, 'upgrade-required'],
@@ -75,18 +76,19 @@ describe('the handshake of the host link', () => {
       '401 token_missing',
       '401 token_wrong',
       '403 origin_present',
+      '403 forwarded',
       '401 token_missing',
     ])
   })
 
   it('leaves a request of /mcp that offers an upgrade the plain one that it is', async () => {
-    const connection = await server.raw()
     const message = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
     const change = { 'Content-Type': 'application/json', 'Content-Length': String(message.length) }
-    connection.socket.write(written('POST /mcp', change) + message)
-    await connection.until('\r\n\r\n')
-    expect(connection.received).to.match(/^HTTP\/1\.1 [24]\d\d /)
-    expect(connection.received).to.match(/\r\ncontent-type: application\/json/i)
+    const raw = await server.raw()
+    raw.write(written('POST /mcp', change) + message)
+    await raw.waitFor(() => raw.received.includes('\r\n\r\n'), 'the answer')
+    expect(raw.received).to.match(/^HTTP\/1\.1 [24]\d\d /)
+    expect(raw.received).to.match(/\r\ncontent-type: application\/json/i)
   })
 
   it('is refused with 429 while 16 links are open; a closed one makes room', async () => {

@@ -5,13 +5,13 @@ import {
   type RequestListener,
   type ServerResponse,
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import type { Logger } from '../../../../src/lib/util/logger.ts'
 import { ok } from '../../../../src/lib/util/result.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 import { runBridge } from '../../../../src/lib/mcp/bridge/bridge.ts'
 import { startServer, type TestServer } from '../../../helpers/mcp.ts'
+import { listening } from '../../../helpers/listening.ts'
 
 export interface BridgeOptions {
   readonly key?: string
@@ -186,9 +186,7 @@ async function startEndpoint(answer: Answering, port = 0): Promise<Endpoint> {
     req.on('error', () => {})
   }
   const server = createServer(listener)
-  server.listen(port, '127.0.0.1')
-  await once(server, 'listening')
-  const { port: bound } = server.address() as AddressInfo
+  const bound = await listening(server, port)
   return {
     url: `http://127.0.0.1:${bound}/mcp`,
     port: bound,

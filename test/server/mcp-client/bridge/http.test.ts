@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { useBridges, json, result } from './bench.ts'
+import { listening } from '../../../helpers/listening.ts'
 
 describe('what the bridge makes of HTTP', () => {
   const { connect, ends, scripted } = useBridges()
@@ -19,10 +19,8 @@ describe('what the bridge makes of HTTP', () => {
 
   it('reports a port that is not a web server', async () => {
     const server = createServer(socket => void socket.on('error', () => {}).end('SSH-2.0-x\r\n'))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
+    const port = await listening(server)
     ends.push(async () => server.close())
-    const { port } = server.address() as AddressInfo
     const { error } = await connect(`http://127.0.0.1:${port}/mcp`).call('ping')
     expect(error.message).to.contain('it is not a web server')
     const secure = await connect(`https://127.0.0.1:${port}/mcp`).call('ping')

@@ -7,9 +7,7 @@ describe('the bridge in a session', () => {
 
   describe('with the server of this program', () => {
     let server: TestServer
-    before(async () => {
-      server = await startServer({ enableArtefactResources: false })
-    })
+    before(async () => (server = await startServer({ enableArtefactResources: false })))
     after(() => server.stop())
 
     for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
@@ -106,16 +104,6 @@ describe('the bridge in a session', () => {
       expect(headers.accept).to.equal('application/json, text/event-stream')
       expect(headers['content-type']).to.equal('application/json')
     }
-  })
-
-  it('does not name the revision to servers that do not know that header', async () => {
-    const endpoint = await scripted((seen, res) => {
-      if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
-    })
-    const client = connect(endpoint.url)
-    await client.initialize('2025-03-26')
-    await client.call('ping')
-    for (const { headers } of endpoint.seen) expect(headers).to.not.have.key('mcp-protocol-version')
   })
 
   it('writes pretty JSON on one line', async () => {

@@ -1,23 +1,13 @@
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { expect } from 'chai'
 import { startServer, type TestServer, toolCall } from '../../../helpers/mcp.ts'
+import { callStateless } from '../../../helpers/stateless.ts'
 
 describe('answers of tools', () => {
   let server: TestServer
-  let client: Client
-  before(async () => {
-    server = await startServer({ enableTools: true })
-    client = new Client({ name: 'reader', version: '1' })
-    await client.connect(new StreamableHTTPClientTransport(new URL(server.url)) as any)
-  })
-  after(async () => {
-    await client.close()
-    await server.stop()
-  })
+  before(async () => (server = await startServer({ enableTools: true })))
 
-  const call = async (name: string, args: Record<string, unknown> = {}): Promise<any> =>
-    client.callTool(toolCall(name, args) as never)
+  const call = async (name: string, args: object = {}, { url } = server): Promise<any> =>
+    (await callStateless(url, 'tools/call', toolCall(name, args))).json.result
   /** Long enough that a delta of all of them is shorter. */
   const note = 'x'.repeat(200)
   const objects = Array.from({ length: 300 }, (_, at) => ({ id: `o${at}`, x: 0, note }))
@@ -40,58 +30,54 @@ describe('answers of tools', () => {
   })
 
   it('say that the application is gone, also when nothing changed', async () => {
-    const own = await startServer({ enableTools: true })
-    const reader = new Client({ name: 'reader', version: '1' })
-    await reader.connect(new StreamableHTTPClientTransport(new URL(own.url)) as any)
-    try {
-      const { scene } = own.server.resources()
-      const app = { instanceId: 'run-1', dccType: 'blender' }
-      scene.setApplication({ ...app, connected: true })
-      const since = own.server.resources().scene.replaceText('{"frame":1}', 'run-1')
-      const ask = async (name: string, args: Record<string, unknown> = {}): Promise<any> =>
-        reader.callTool(toolCall(name, args) as never)
-      expect((await ask('query_scene')).structuredContent).to.not.have.property('application')
-      const waiting = ask('wait_for_change', { since })
-      // Goes once the call waits: tools are called in the order of their arrival.
-      await ask('list_resources')
-      scene.setApplication({ ...app, connected: false })
-      expect((await waiting).content[0].text).to.match(/\nthe application is gone since 2/)
-      const answers = [
-        await ask('query_scene'),
-        await ask('scene_changes', { since }),
-        await ask('wait_for_change', { since, timeout_s: 1 }),
-      ]
-      for (const { structuredContent, content } of answers) {
-        expect(structuredContent.application).to.include({ connected: false })
-        expect(content[0].text).to.match(/gone since|"connected":false/)
-      }
-      for (const uri of ['scene://current', 'scene://current?view=summary', 'scene://delta']) {
-        const { content } = await ask('read_resource', { uri })
-        expect(content.at(-1).text).to.match(/^\nthe application is gone since 2/)
-      }
-      scene.setApplication({ ...app, instanceId: 'run-2', connected: true })
-      own.server.resources().scene.replaceText('{"frame":2}', 'run-2')
-      for (const name of ['wait_for_change', 'scene_changes']) {
-        const { structuredContent, content } = await ask(name, { since })
-        expect(content[0].text).to.match(/\nthe application connected at 2/)
-        expect(structuredContent.application).to.include({ connected: true })
-      }
-      const seen = own.server.resources().scene.current.revision
-      own.server.resources().scene.replaceText('{"frame":3}', 'run-2')
-      expect((await ask('scene_changes', { since: seen })).structuredContent).to.not.have.property(
-        'application',
-      )
-      scene.setApplication({ ...app, instanceId: 'run-2', connected: false })
-      own.server.resources().setScene(null)
-      const { content } = await ask('scene_changes')
-      expect(content[0].text).to.match(
-        /no scene is shared now; wait for a change of scene:\/\/current/,
-      )
-      expect(content[0].text).to.not.contain('its last')
-    } finally {
-      await reader.close()
-      await own.stop()
+    await using own = await startServer({ enableTools: true })
+    const { scene } = own.server.resources()
+    const app = { instanceId: 'run-1', dccType: 'blender' }
+    scene.setApplication({ ...app, connected: true })
+    scene.setApplication({ ...app, connected: false })
+    const before = await call('read_resource', { uri: 'scene://current' }, own)
+    expect(JSON.stringify(before.content)).to.match(/gone since \S+Z; it left no scene"/)
+    scene.setApplication({ ...app, connected: true })
+    const since = own.server.resources().scene.replaceText('{"frame":1}', 'run-1')
+    const ask = (name: string, args: object = {}) => call(name, args, own)
+    expect((await ask('query_scene')).structuredContent).to.not.have.property('application')
+    const waiting = ask('wait_for_change', { since })
+    // Goes once the call waits: tools are called in the order of their arrival.
+    await ask('list_resources')
+    scene.setApplication({ ...app, connected: false })
+    expect((await waiting).content[0].text).to.match(/\nthe application is gone since 2/)
+    const answers = [
+      await ask('query_scene'),
+      await ask('scene_changes', { since }),
+      await ask('wait_for_change', { since, timeout_s: 1 }),
+    ]
+    for (const { structuredContent, content } of answers) {
+      expect(structuredContent.application).to.include({ connected: false })
+      expect(content[0].text).to.match(/gone since|"connected":false/)
     }
+    for (const uri of ['scene://current', 'scene://current?view=summary', 'scene://delta']) {
+      const { content } = await ask('read_resource', { uri })
+      expect(content.at(-1).text).to.match(/^\nthe application is gone since 2/)
+    }
+    scene.setApplication({ ...app, instanceId: 'run-2', connected: true })
+    own.server.resources().scene.replaceText('{"frame":2}', 'run-2')
+    for (const name of ['wait_for_change', 'scene_changes']) {
+      const { structuredContent, content } = await ask(name, { since })
+      expect(content[0].text).to.match(/\nthe application connected at 2/)
+      expect(structuredContent.application).to.include({ connected: true })
+    }
+    const seen = own.server.resources().scene.current.revision
+    own.server.resources().scene.replaceText('{"frame":3}', 'run-2')
+    expect((await ask('scene_changes', { since: seen })).structuredContent).to.not.have.property(
+      'application',
+    )
+    scene.setApplication({ ...app, instanceId: 'run-2', connected: false })
+    own.server.resources().setScene(null)
+    const { content } = await ask('scene_changes')
+    expect(content[0].text).to.match(
+      /no scene is shared now; wait for a change of scene:\/\/current/,
+    )
+    expect(content[0].text).to.not.contain('its last')
   })
 
   it('of selections: an empty scene has no objects, a summary is whole or refused', async () => {

@@ -1,13 +1,6 @@
 import { expect } from 'chai'
 import { liveAppUri } from '../../../../src/server/resources/live-app.ts'
-import {
-  ask,
-  initializeBody,
-  postHeaders,
-  RawSession,
-  startServer,
-  toolCall,
-} from '../../../helpers/mcp.ts'
+import { initialize, RawSession, startServer, toolCall } from '../../../helpers/mcp.ts'
 import { callStateless } from '../../../helpers/stateless.ts'
 
 const linked = { ui: { resourceUri: liveAppUri } }
@@ -54,8 +47,7 @@ describe('the live view for chats', () => {
     const extensions = { 'io.modelcontextprotocol/ui': {} }
     for (const [at, { url }] of servers.entries()) {
       const discovered = (await callStateless(url, 'server/discover')).json.result
-      const body = initializeBody()
-      const { json } = await ask(url, { method: 'POST', headers: postHeaders, body })
+      const { json } = await initialize(url)
       for (const { capabilities } of [discovered, json.result]) {
         if (at === 0) expect(capabilities).to.deep.include({ extensions })
         else expect(capabilities).to.not.have.property('extensions')

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { until } from '../../../helpers/until.ts'
 import { RawSession, startServer, type TestServer } from '../../../helpers/mcp.ts'
-import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
+import { callStateless, statelessPost } from '../../../helpers/stateless.ts'
 
 const entries = 4_000
 const all = { name: 'list_resources', arguments: { query: 'not in any of them' } }
@@ -37,10 +37,8 @@ describe('list_resources of a listing with very many pages', () => {
   })
 
   it('ends when the caller leaves, by its connection or by a cancellation', async () => {
-    const body = JSON.stringify(statelessRequest('tools/call', all))
-    const headers = statelessHeaders('tools/call', all)
     const gone = new AbortController()
-    const left = fetch(server.url, { method: 'POST', headers, body, signal: gone.signal })
+    const left = fetch(server.url, { ...statelessPost('tools/call', all), signal: gone.signal })
     const session = await RawSession.open(server.url)
     const cancelled = session.call('tools/call', all).catch((error: unknown) => error)
     await until(() => pages > 2, 'both search')

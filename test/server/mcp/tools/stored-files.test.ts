@@ -1,12 +1,13 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
 import { artefactPutBytes } from '../../../../src/index.ts'
 import { MemoryBackend, greyPng, rgbPng } from '../../../helpers/pictures.ts'
 import { RawSession, startServer, type TestServer } from '../../../helpers/mcp.ts'
+import { newFolder } from '../../../helpers/cleanup.ts'
+
+const folder = newFolder()
 
 const maxSide = 1568
 const maxBytes = 1024 * 1024
@@ -27,19 +28,14 @@ async function moderate(data: string) {
 const grey = (width: number, height: number) => sharp(greyPng(width, height, 100))
 
 describe('read_resource of a stored file', () => {
-  let folder: string
   let server: TestServer
   let session: RawSession
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'service-cli-tools-'))
     const artefacts = { enableArtefactResources: true, registryDir: folder }
     server = await startServer({ enableTools: true, ...artefacts })
     session = await RawSession.open(server.url)
   })
-  after(async () => {
-    await server.stop()
-    await rm(folder, { recursive: true, force: true })
-  })
+  after(() => server.stop())
 
   const put = async (bytes: Buffer, mime: string) =>
     (await artefactPutBytes(bytes, { root: join(folder, 'dcc-mcp-artefacts'), mime })).uri

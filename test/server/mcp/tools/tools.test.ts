@@ -40,7 +40,6 @@ describe('tools', () => {
     buffer.append({ source: 'a', stream: 'stdout', message: 'hello' })
     resources.registerSessionEventBuffer(buffer)
   })
-  after(() => server.stop())
 
   const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', stateless]
   for (const revision of revisions) {
@@ -55,6 +54,7 @@ describe('tools', () => {
         expect(tool.annotations).to.include({ readOnlyHint: true, openWorldHint: false })
         expect(tool.inputSchema).to.include({ type: 'object', additionalProperties: false })
         expect(tool).to.not.have.property('outputSchema')
+        expect(tool._meta['anthropic/searchHint'], tool.name).to.be.a('string')
         const isLoaded = tool._meta['anthropic/alwaysLoad'] === true
         expect(isLoaded, tool.name).to.equal(tool.name === 'query_scene')
       }
@@ -257,84 +257,49 @@ describe('tools', () => {
   it('look at a window when it shows the newest scene, and name that revision', async () => {
     const backend = new MemoryBackend()
     backend.held = true
-    const own = await startServer({ enableTools: true }, { capture: backend })
-    try {
-      const registry = own.server.resources()
-      const revision = registry.setScene({ frame: 1 })
-      const timers: (() => void)[] = []
-      const timer = { after: (_ms: number, run: () => void) => (timers.push(run), () => {}) }
-      // As in the program: the clock of durations has another beginning than that of the scene.
-      const parts = { registry, timer, clock: { now: () => 5 }, limits: defaultBounds }
-      const hub = new SubscriptionHub(1)
-      const { signal } = new AbortController()
-      const given = { ...parts, hub, waits: new Set(), stopped: signal }
-      const look = applicationTools(given).find(({ name }) => name === 'look')
-      const caller = { signal, progress: null, principal: 'somebody', mayAnswer: true }
-      const looking = look!.call({ target: 'window', max_width: 1024 }, caller)
-      expect(backend.takings).to.deep.equal([])
-      for (const run of timers) run()
-      await until(() => backend.takings.length > 0, 'the picture is being taken')
-      registry.setScene({ frame: 2 })
-      backend.takings[0]?.outcome.resolve(ok(backend.picture(40)))
-      const { content } = await looking
-      expect(content[1])
-        .to.have.property('text')
-        .that.matches(new RegExp(`revision ${revision}$`))
-    } finally {
-      await own.stop()
-    }
+    await using own = await startServer({ enableTools: true }, { capture: backend })
+    const registry = own.server.resources()
+    const revision = registry.setScene({ frame: 1 })
+    const timers: (() => void)[] = []
+    const timer = { after: (_ms: number, run: () => void) => (timers.push(run), () => {}) }
+    // As in the program: the clock of durations has another beginning than that of the scene.
+    const parts = { registry, timer, clock: { now: () => 5 }, limits: defaultBounds }
+    const hub = new SubscriptionHub(1)
+    const { signal } = new AbortController()
+    const given = { ...parts, hub, waits: new Set(), stopped: signal }
+    const look = applicationTools(false).find(({ name }) => name === 'look')
+    const caller = { signal, progress: null, principal: 'somebody', mayAnswer: true }
+    const looking = look!.call({ target: 'window', max_width: 1024 }, caller, given)
+    expect(backend.takings).to.deep.equal([])
+    for (const run of timers) run()
+    await until(() => backend.takings.length > 0, 'the picture is being taken')
+    registry.setScene({ frame: 2 })
+    backend.takings[0]?.outcome.resolve(ok(backend.picture(40)))
+    const { content } = await looking
+    expect(content[1])
+      .to.have.property('text')
+      .that.matches(new RegExp(`revision ${revision}$`))
   })
 
   it('leave without a capture backend what a look needs, in words', async () => {
-    const blind = await startServer({ enableTools: true })
-    try {
-      const own = await RawSession.open(blind.url)
-      const { result } = await own.call('tools/call', { name: 'look', arguments: {} })
-      expect(result.isError).to.equal(true)
-      expect(result.content[0].text).to.match(/^resource_not_enabled: /)
-    } finally {
-      await blind.stop()
-    }
-  })
-})
-
-describe('a tool that writes', () => {
-  it('is neither listed for a caller who may not answer notes, nor called', async () => {
-    const annotations = { readOnlyHint: false }
-    const outcome = { ok: true, principal: 'reader', mayAnswer: false } as const
-    const server = await startServer(
-      { enableTools: true },
-      {
-        auth: { authenticate: () => outcome },
-        tools: given => applicationTools(given).map(tool => ({ ...tool, annotations })),
-      },
-    )
-    try {
-      const { json } = await callStateless(server.url, 'tools/list')
-      expect(json.result.tools).to.deep.equal([])
-      const refused = await callStateless(server.url, 'tools/call', toolCall('query_scene'))
-      expect(refused.status).to.equal(403)
-      expect(refused.headers['www-authenticate']).to.contain('error="insufficient_scope"')
-    } finally {
-      await server.stop()
-    }
+    await using blind = await startServer({ enableTools: true })
+    const own = await RawSession.open(blind.url)
+    const { result } = await own.call('tools/call', { name: 'look', arguments: {} })
+    expect(result.isError).to.equal(true)
+    expect(result.content[0].text).to.match(/^resource_not_enabled: /)
   })
 })
 
 describe('a server without tools', () => {
   for (const config of [{}, { enableTools: true, enableResources: false }]) {
     it(`lists none and calls none: ${JSON.stringify(config)}`, async () => {
-      const server = await startServer(config)
-      try {
-        const session = await RawSession.open(server.url)
-        expect((await session.call('tools/list')).result).to.deep.equal({ tools: [] })
-        const { error } = await session.call('tools/call', { name: 'look', arguments: {} })
-        expect(error.code).to.equal(-32_601)
-        const discovered = (await callStateless(server.url, 'server/discover')).json.result
-        expect(discovered.capabilities).to.not.have.property('tools')
-      } finally {
-        await server.stop()
-      }
+      await using server = await startServer(config)
+      const session = await RawSession.open(server.url)
+      expect((await session.call('tools/list')).result).to.deep.equal({ tools: [] })
+      const { error } = await session.call('tools/call', { name: 'look', arguments: {} })
+      expect(error.code).to.equal(-32_601)
+      const discovered = (await callStateless(server.url, 'server/discover')).json.result
+      expect(discovered.capabilities).to.not.have.property('tools')
     })
   }
 })

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { unknownBase } from '../../../../src/lib/mcp/change-words.ts'
 import { ResourceNotFound } from '../../../../src/index.ts'
 import { Events, RawSession, rpc, startServer, toolCall } from '../../../helpers/mcp.ts'
-import { callStateless, statelessHeaders, statelessRequest } from '../../../helpers/stateless.ts'
+import { callStateless, statelessPost } from '../../../helpers/stateless.ts'
 import { until } from '../../../helpers/until.ts'
 
 const wait = (args: object = {}) => toolCall('wait_for_change', args)
@@ -71,26 +71,10 @@ describe('wait_for_change', () => {
     expect(result.isError).to.equal(undefined)
   })
 
-  it('is answered when the server stops', async () => {
-    const calls = [
-      session.call('tools/call', wait()),
-      callStateless(server.url, 'tools/call', wait()),
-    ]
-    await waiting(2)
-    await server.stop()
-    const [inSession, statelessCall] = await Promise.all(calls)
-    for (const { structuredContent } of [inSession.result, statelessCall.json.result]) {
-      expect(structuredContent).to.include({ changed: false, reason: 'the server is stopping' })
-    }
-  })
-
   it('leaves no subscription behind when its caller leaves', async () => {
-    const params = wait()
-    const body = JSON.stringify(statelessRequest('tools/call', params))
-    const headers = statelessHeaders('tools/call', params)
     const gone = new AbortController()
-    const { signal } = gone
-    const left = fetch(server.url, { method: 'POST', headers, body, signal }).catch(() => null)
+    const post = { ...statelessPost('tools/call', wait()), signal: gone.signal }
+    const left = fetch(server.url, post).catch(() => null)
     await waiting(1)
     await session.call('resources/subscribe', { uri: 'scene://current' })
     const subscribe = async () => {

@@ -1,8 +1,65 @@
 import { expect } from 'chai'
+import { isLoopback, parseOrigin, isForeignPeer } from '../../../src/lib/util/net.ts'
+import { localBase } from '../../../src/server/http/listen-options.ts'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { isForeignPeer } from '../../../src/lib/util/net.ts'
 import { skipBecause } from '../../helpers/skip.ts'
+
+describe('isLoopback', () => {
+  const cases: [host: string, expected: boolean][] = [
+    ['127.8.9.1', true],
+    ['[::1]', true],
+    ['LocalHost', true],
+    ['::ffff:127.0.0.1', true],
+    ['::ffff:192.168.1.2', false],
+    ['127.1', false],
+    ['0.0.0.0', false],
+    ['[::]', false],
+    ['127.evil.example', false],
+    ['localhost.evil.example', false],
+  ]
+  for (const [host, expected] of cases) {
+    it(`is ${expected} for ${host}`, () => expect(isLoopback(host)).to.equal(expected))
+  }
+})
+
+describe('localBase', () => {
+  const cases: [host: string, base: string][] = [
+    ['127.0.0.1', 'http://127.0.0.1:80'],
+    ['::1', 'http://[::1]:80'],
+    ['studio.example', 'http://studio.example:80'],
+    ['0.0.0.0', 'http://127.0.0.1:80'],
+    ['::', 'http://127.0.0.1:80'],
+  ]
+  for (const [host, base] of cases) {
+    it(`is ${base} for a server on ${host}`, () => {
+      expect(localBase(host, 80)).to.equal(base)
+    })
+  }
+})
+
+describe('parseOrigin', () => {
+  const cases: [text: string, origin: string | null][] = [
+    ['HTTPS://Studio.Example', 'https://studio.example'],
+    ['https://studio.example:443', 'https://studio.example'],
+    ['http://studio.example:443', 'http://studio.example:443'],
+    ['http://[::1]:3000', 'http://[::1]:3000'],
+    ['https://möbel.example', 'https://xn--mbel-5qa.example'],
+    ['chrome-extension://abcdef', 'chrome-extension://abcdef'],
+    ['https://studio.example/', null],
+    ['https://studio.example?a', null],
+    ['https://user@studio.example', null],
+    ['https://*.example', null],
+    ['https://studio.example:99999', null],
+    ['https://', null],
+    ['file:///a', null],
+    ['studio.example', null],
+    ['null', null],
+  ]
+  for (const [text, origin] of cases) {
+    it(`reads "${text}" as ${origin}`, () => expect(parseOrigin(text)).to.equal(origin))
+  }
+})
 
 const row = (local: string, uid: number, state = '0A', remote = '00000000:0000') =>
   `   0: ${local} ${remote} ${state} 00000000:00000000 00:00000000 00000000 ${uid} 0 4711 1`
