@@ -71,15 +71,13 @@ export async function startAccountsServer(
   opened.defer(() => socket.stop())
   const issuer = publicUrl === undefined ? localIssuer : socket.url
   const app = createAccountsApp({
-    services: {
-      store,
-      tokens: new Tokens({ store, keys, issuer, accessTokenMs: options.limits?.accessTokenMs }),
-      passwords: new Passwords(),
-      loginLimits: new LoginLimits(database.pool),
-      registration,
-      local,
-      log,
-    },
+    store,
+    tokens: new Tokens({ store, keys, issuer, accessTokenMs: options.limits?.accessTokenMs }),
+    passwords: new Passwords(),
+    loginLimits: new LoginLimits(database.pool),
+    registration,
+    local,
+    log,
     keys,
     reach: options,
     metrics: new Metrics('registry', options.accessLog),

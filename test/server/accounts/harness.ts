@@ -150,15 +150,13 @@ async function open(
   const { allowedOrigins, trustedProxies } = settings
   const where = { host: '127.0.0.1', port: 0, allowedOrigins, trustedProxies }
   const app = createAccountsApp({
-    services: {
-      store,
-      tokens: new Tokens({ store, keys, issuer }),
-      passwords: settings.passwords ?? new Passwords(cheap),
-      loginLimits: new LoginLimits(tables.pool),
-      registration: settings.registration ?? 'open',
-      local: settings.local ?? true,
-      log,
-    },
+    store,
+    tokens: new Tokens({ store, keys, issuer }),
+    passwords: settings.passwords ?? new Passwords(cheap),
+    loginLimits: new LoginLimits(tables.pool),
+    registration: settings.registration ?? 'open',
+    local: settings.local ?? true,
+    log,
     keys,
     reach: where,
     metrics: new Metrics('registry', entry => accessed.push(entry)),
