@@ -8,8 +8,8 @@ import {
 } from 'rate-limiter-flexible'
 import { isLoopback, plainAddress } from '../../lib/util/net.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
+import { hashOfSecret } from '../../lib/util/secret.ts'
 import { AccountsProblem } from './problems.ts'
-import { hashOfSecret } from './tokens.ts'
 
 const minute = 60
 const hour = 60 * minute

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import pLimit from 'p-limit'
 import type { z } from 'zod'
@@ -7,7 +6,7 @@ import { meResponse } from '../../lib/accounts/wire.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
-import { Secret } from '../../lib/util/secret.ts'
+import { hashOfSecret, Secret } from '../../lib/util/secret.ts'
 import { type Clock, monotonicClock, repeat, systemTimer, type Timer } from '../../lib/util/time.ts'
 import {
   type AuthOutcome,
@@ -98,7 +97,7 @@ export class AccountTokens {
   }
 
   #recall(token: string): KnownToken {
-    const digest = hash('sha256', token)
+    const digest = hashOfSecret(token)
     const fresh = { account: null, acceptedMs: -Infinity, askedMs: -Infinity, pendingCheck: null }
     const known = this.#known.get(digest) ?? fresh
     this.#known.delete(digest)
@@ -117,7 +116,7 @@ export class AccountTokens {
       return checked
     }
     if (checked.failure.kind === 'unavailable') return this.#cachedResult(known) ?? checked
-    this.#known.delete(hash('sha256', token))
+    this.#known.delete(hashOfSecret(token))
     return checked
   }
 
