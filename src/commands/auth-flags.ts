@@ -1,10 +1,11 @@
 import type { Interfaces } from '@oclif/core'
 import * as Flags from '@oclif/core/flags'
 import { ApiKeyConfig, keyVariable } from '../lib/auth/api-key-config.ts'
-import { isSafeFetchUrl, OAuthConfig } from '../lib/auth/oauth-config.ts'
+import { OAuthConfig } from '../lib/auth/oauth-config.ts'
 import { parseSecret, readSecretFile } from '../lib/auth/secret-file.ts'
 import { keysPath } from '../lib/config/paths.ts'
 import { messageOf, usage } from '../lib/util/errors.ts'
+import { isExposed } from '../lib/util/net.ts'
 import type { AuthSettings, OAuthSettings } from '../server/auth/auth.ts'
 import { findOpening, type Reached } from '../server/http/listen-options.ts'
 import { checkPath } from './path-flags.ts'
@@ -143,8 +144,7 @@ function readOAuth(flags: AuthFlags): OAuthSettings {
   if (!issuer) {
     throw usage('--auth oauth needs the provider', 'name it with --oauth-issuer https://…')
   }
-  const url = URL.parse(issuer)
-  if (url === null || !isSafeFetchUrl(url)) {
+  if (!URL.canParse(issuer) || isExposed(issuer)) {
     throw usage('--oauth-issuer must be https; http is only for providers on this machine')
   }
   const { 'oauth-scope': requiredScope, 'oauth-write-scope': writeScope } = flags

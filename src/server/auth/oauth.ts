@@ -1,7 +1,8 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose'
 import { z } from 'zod'
-import { isSafeFetchUrl, OAuthConfig } from '../../lib/auth/oauth-config.ts'
+import { OAuthConfig } from '../../lib/auth/oauth-config.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
+import { isExposed } from '../../lib/util/net.ts'
 import {
   type AuthOutcome,
   type AuthRefused,
@@ -173,7 +174,8 @@ async function findKeySet(issuer: string): Promise<URL> {
       const signal = AbortSignal.timeout(requestMs)
       const answer = await fetch(url, { redirect: 'error', signal })
       const keySet = new URL(metadata.parse(await answer.json()).jwks_uri)
-      if (isSafeFetchUrl(keySet)) return keySet
+      // Else they could be replaced on the way.
+      if (!isExposed(keySet)) return keySet
       throw new Error(`the jwks_uri of ${url} is not https`)
     } catch (error) {
       failure = error
