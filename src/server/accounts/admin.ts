@@ -6,7 +6,7 @@ import { hashOfSecret } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import { openDatabase } from '../database/database.ts'
-import type { AccountRow, AccountTables, AuditEntry } from './schema.ts'
+import type { AccountRow, AccountTables, AccountAuditEntry } from './schema.ts'
 import { AccountStore } from './store.ts'
 
 const inviteMs = 7 * 24 * 60 * 60 * 1000
@@ -81,7 +81,7 @@ export class Admin implements AsyncDisposable {
   async record(
     action: string,
     accountId: string | null,
-    details: AuditEntry['details'] = {},
+    details: AccountAuditEntry['details'] = {},
   ): Promise<void> {
     const row = { atMs: Date.now(), action, accountId, address: null }
     await this.store.audit({ ...row, details: { by: 'owner', ...details } })

@@ -21,7 +21,7 @@ const requestMs = 5000
 const wellKnown = '/.well-known/oauth-protected-resource'
 
 /** Where users of an accounts server have instances, users of another provider have none. */
-const stranger: Viewer = { accountId: null, username: null, team: null, schemes: null }
+const unknownViewer: Viewer = { accountId: null, username: null, team: null, schemes: null }
 
 /**
  * The OAuth 2.1 resource server: accepts access tokens that the provider issued for this server,
@@ -85,7 +85,7 @@ export function createOAuth(settings: OAuthSettings, deps: AuthDeps): Auth {
       principal: `${issuer} ${JSON.stringify([sub, client])}`,
       mayWrite,
       expiresAtMs: (exp + clockToleranceSeconds) * 1000,
-      viewer: accounts === undefined ? undefined : stranger,
+      viewer: accounts === undefined ? undefined : unknownViewer,
     }
   }
 
