@@ -32,12 +32,10 @@ export interface ArtefactOptions {
 }
 
 /** Which artefacts are meant: every given member must be equal. */
-export interface ArtefactFilter {
-  mime?: string
-  sessionId?: string
-  toolCallId?: string
-  jobId?: string
-  correlationId?: string
+export interface ArtefactFilter extends Omit<
+  ArtefactOptions,
+  'displayName' | 'expiresAt' | 'metadata'
+> {
   /** RFC 3339 or `Date`: only artefacts created at or after it. */
   createdSince?: Date | string
 }
