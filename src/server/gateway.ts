@@ -19,7 +19,6 @@ import { EventRing } from './gateway/event-ring.ts'
 import type { InstanceDirectory } from './gateway/instance-directory.ts'
 import { countByHealth } from './gateway/instance-rows.ts'
 import { JoinedInstances } from './gateway/join/joined-instances.ts'
-import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
 import { LocalDirectory } from './gateway/local-directory.ts'
 import { Connections } from './gateway/relay/connections.ts'
 import { openView } from './gateway/views/view.ts'
@@ -27,6 +26,7 @@ import { Views } from './gateway/views/views.ts'
 import type { GatewayAccessLog } from './http/access-log.ts'
 import { createApp, listenerOf } from './http/app.ts'
 import { publicRoutes } from './http/documents.ts'
+import { serverDefaults, type ServerLimits } from './http/limits.ts'
 import type { ListenOptions } from './http/listen-options.ts'
 import { type Gauge, Metrics } from './http/metrics.ts'
 import { createRefusalLog } from './http/refusal-log.ts'
@@ -67,7 +67,7 @@ export interface GatewayOptions extends ListenOptions {
   log: Logger
   accessLog: GatewayAccessLog
   /** Checked; bounds that are not public come from tests. */
-  limits?: Partial<GatewayLimits>
+  limits?: Partial<ServerLimits>
 }
 
 /** A gateway that has its port. */
@@ -91,7 +91,7 @@ export async function startGateway(
   cancelled: AbortSignal = new AbortController().signal,
 ): Promise<GatewayHandle> {
   const { log, accessLog, aggregate = false, tools = false } = options
-  const limits = resolveGatewayLimits(options.limits)
+  const limits = { ...serverDefaults, ...options.limits }
   const { path: registryDir, instances: instancesDir } = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
   )

@@ -30,7 +30,7 @@ describe('imports between folders', () => {
     const parsers = [
       'server/capture/backend.ts',
       'server/database/settings.ts',
-      'server/http/limits.ts',
+      'server/http/listen-options.ts',
     ]
     const loaded = files
       .filter(file => file.startsWith('commands/'))

@@ -4,6 +4,7 @@ import { type Output, processOutput, warningsTo, terminalWidth } from '../../lib
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
+import { maxNoteTextChars } from '../../lib/mcp/note-proof.ts'
 import { usage } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
@@ -66,7 +67,7 @@ export function isNote(value: unknown): value is ShownNote {
 /** `3  answered  3fa1b2c4  ada: "Too bright" (Lamp)` */
 export function lineOf(
   { number, state, id, author, text, targets }: ShownNote,
-  textChars = 4000,
+  textChars = maxNoteTextChars,
 ): string {
   const names = (Array.isArray(targets) ? targets : []).map(targetText)
   const about = names.length === 0 ? '' : ` (${cleanText(names.join(', '), 200)})`

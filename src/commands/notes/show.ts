@@ -1,6 +1,6 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { processOutput } from '../../lib/cli/output.ts'
-import { type NoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
+import { maxNoteTextChars, type NoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
@@ -33,7 +33,8 @@ function isWholeNote(
 function entryLines({ action, by, at, text = '', late, proof }: JsonObject): readonly string[] {
   const words = [asText(at), asText(action), `by ${asText(by)}`].map(word => cleanText(word, 60))
   const was = late === true ? ' (late, changed nothing)' : ''
-  const head = `   ${words.join('  ')}${was}${text === '' ? '' : `: ${cleanText(asText(text), 4000)}`}`
+  const said = text === '' ? '' : `: ${cleanText(asText(text), maxNoteTextChars)}`
+  const head = `   ${words.join('  ')}${was}${said}`
   const seen = proof === undefined ? [] : proofLines(proof as NoteProof)
   return [head, ...seen.map(line => `     ${cleanText(line, 400)}`)]
 }

@@ -8,6 +8,7 @@ import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import { comparePictures } from '../capture/pictures.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { DocumentFolder } from '../checkpoints/document-folder.ts'
+import { pictureWidths } from '../resources/capture.ts'
 import type { FreshScene } from '../resources/scene/state.ts'
 import { detailChanges } from '../resources/object-detail.ts'
 import type { Note } from './note.ts'
@@ -23,7 +24,6 @@ import type { JsonChange } from '../../lib/mcp/json-diff.ts'
 const stillMs = 1000
 const maxRounds = 10
 const side = 'three-quarter' as const
-const pictureWidth = 1024
 const maxChanges = 1000
 /** Objects of a note that are compared in detail: each costs the application time. */
 const maxDetailed = 20
@@ -188,7 +188,7 @@ export class Prover {
     const { camera } = this.#parts
     if (camera === null) return { no_picture: 'pictures are switched off' }
     try {
-      return await camera.shot(shot, pictureWidth)
+      return await camera.shot(shot, pictureWidths.usual)
     } catch (error) {
       return { no_picture: reasonOf(error) }
     }

@@ -46,6 +46,9 @@ export interface CaptureSource {
 
 const currentWindowUri = 'capture://current_window'
 
+/** In pixels: the widest picture, a side that models do not scale down, what shows most of a window. */
+export const pictureWidths = { most: 8192, model: 1568, usual: 1024 }
+
 const annotations = { audience: ['user', 'assistant'], priority: 0.7 } as const
 const mimeType = 'image/png'
 
@@ -82,9 +85,6 @@ const viewportTemplate: Template = Object.freeze({
   annotations,
 })
 
-/** Pixels of the width of a picture; a wider window is scaled down. */
-const maxCaptureWidth = 8192
-
 /**
  * `capture://current_window` and `capture://viewport`: there only while a picture can be had. No
  * source: the server has no window.
@@ -119,7 +119,8 @@ export function captureProducer(source: CaptureSource | undefined): SchemeProduc
 }
 
 function askedOf(uri: ResourceUri) {
-  const maxWidth = integerParameter(uri, 'max_width', 1, maxCaptureWidth) ?? maxCaptureWidth
+  const { most } = pictureWidths
+  const maxWidth = integerParameter(uri, 'max_width', 1, most) ?? most
   return { maxWidth, shot: uri.path === 'viewport' ? shotOf(uri) : undefined }
 }
 

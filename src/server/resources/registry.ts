@@ -1,6 +1,6 @@
-import type { ResourceLimits } from './limits.ts'
 import type { Named } from '../../lib/instances/select-instance.ts'
 import { orThrow } from '../../lib/host-link/check.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
@@ -17,7 +17,7 @@ import { isScheme, normaliseUri, type ResourceUri } from './resource-uri.ts'
 import { isOfApplication } from './object-detail.ts'
 import { type CheckpointSource, type SceneNow, SceneProducer } from './scene/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene/listing.ts'
-import { SceneState } from './scene/state.ts'
+import { type SceneLimits, SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
 import { reservedSchemes } from './schemes.ts'
 import { ServedResources } from './served-resources.ts'
@@ -33,7 +33,7 @@ interface NotesSource {
 }
 
 interface ResourceRegistryOptions {
-  limits: ResourceLimits
+  limits: SceneLimits & Pick<Limits, 'pageSize'>
   clock?: Clock
   log?: Logger
   timer?: Timer

@@ -27,7 +27,7 @@ describe('TLS', () => {
     trusted = tls.getCACertificates('default')
     tls.setDefaultCACertificates([...trusted, pair.cert])
     flags = ['--tls-cert', certFile, '--tls-key', keyFile]
-    serve = await serveInProcess({ registryDir: folder, flags: ['--bound=tlsPollMs=50', ...flags] })
+    serve = await serveInProcess({ registryDir: folder, flags })
   })
   after(async () => {
     tls.setDefaultCACertificates(trusted)

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
+import { McpHttpServer } from '../../../src/server/mcp-http-server.ts'
 import { until } from '../../helpers/until.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'
 import {

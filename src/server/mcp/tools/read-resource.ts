@@ -4,13 +4,14 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { arrayOf, isJsonObject } from '../../../lib/util/json.ts'
 import { asText, cleanText } from '../../../lib/util/text.ts'
 import { lacksSharp } from '../../capture/pictures.ts'
+import { pictureWidths } from '../../resources/capture.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { detailUri } from '../../resources/object-detail.ts'
 import type { Content, Reader, TextContent } from '../../resources/producer.ts'
 import { parseResourceUri } from '../../resources/resource-uri.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { maxChars, sliceText } from './pages.ts'
-import { byteLength, maxPictureSide, pictureContent } from './picture.ts'
+import { byteLength, pictureContent } from './picture.ts'
 import { presenceOf } from './presence.ts'
 import { readScenePart } from './query-scene.ts'
 import { createTool, type ToolContent } from './tool.ts'
@@ -96,7 +97,7 @@ async function readUri(
     return registry.read(offset > 0 ? withQuery(file, { ...others, offset }) : uri, reader)
   }
   if (!isFile && scheme !== 'capture') return registry.read(uri, reader)
-  const { max_width = maxPictureSide } = others
+  const { max_width = pictureWidths.model } = others
   return registry.read(withQuery(file, { ...others, max_width }), reader)
 }
 
@@ -128,7 +129,7 @@ async function contentOf(
 
 const notShown =
   'not shown, because it is neither text nor a PNG, JPEG, GIF or WebP picture that can be shown'
-const larger = `; one of more than ${maxPictureSide} pixels or 1 MB needs the package sharp`
+const larger = `; one of more than ${pictureWidths.model} pixels or 1 MB needs the package sharp`
 
 /** A slice of a stored file, whose offsets are bytes; null: its bytes are no text. */
 async function textFile(registry: ServedResources, file: string, slice: Slice) {

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { ResourceLimits } from '../limits.ts'
 import type { Unconfirmed } from '../../../lib/mcp/unconfirmed.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
@@ -70,6 +69,16 @@ interface PastScene {
   readonly keptBytes: number
 }
 
+/** Bounds of a scene, which tests shrink. */
+export const sceneDefaults = {
+  /** Past scenes kept for `scene://delta`: whole texts, or what patches changed. */
+  maxSceneRevisionBytes: 32 * 1024 * 1024,
+  /** Objects of a scene that is patched. */
+  maxPatchedObjects: 100_000,
+}
+
+export type SceneLimits = typeof sceneDefaults & { maxMessageBytes: number }
+
 /** Past scenes are kept this long for `scene://delta`. */
 const pastMs = 10 * 60_000
 /** A step that is kept, beside its text. */
@@ -81,7 +90,7 @@ export class SceneState {
   readonly run = randomBytes(4).toString('hex')
   /** The subscribers of the scene, and the application that can confirm it. */
   readonly demand = new SceneDemand()
-  readonly #limits: ResourceLimits
+  readonly #limits: SceneLimits
   readonly #onChange: (what: 'scene' | 'application') => void
   readonly #clock: Clock
   #current: SceneRevision = noScene
@@ -108,7 +117,7 @@ export class SceneState {
 
   /** `onChange`: a scene was set or patched, or its application went or came back. */
   constructor(
-    limits: ResourceLimits,
+    limits: SceneLimits,
     onChange: (what: 'scene' | 'application') => void = () => {},
     clock: Clock = systemClock,
   ) {
