@@ -78,10 +78,10 @@ export function refuseForeignListeners(agent: Agent, refusal: () => Error): void
   const create = agent.createConnection.bind(agent)
   agent.createConnection = (options, done) => {
     const socket = create(options) as Socket
-    let isTold = false
+    let isSettled = false
     const settle = (error: Error | null): void => {
-      if (!isTold) done?.(error, socket)
-      isTold = true
+      if (!isSettled) done?.(error, socket)
+      isSettled = true
     }
     socket.once('error', settle)
     // A server that ends may close a connection without an error, and the request must not hang.

@@ -48,7 +48,7 @@ export interface ArtefactFiles {
   /** Changes by other processes are looked for this often. */
   readonly refreshMs: number
   /** Whether another process is known to have changed something since the last `changedShards`. */
-  hasNews(): boolean
+  hasChanges(): boolean
   /** Called before everything else. */
   open(): Promise<void>
   /**

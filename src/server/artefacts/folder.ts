@@ -57,7 +57,7 @@ export class ArtefactFolder implements ArtefactFiles {
   }
 
   /** Each put passes through the spool folder, whose time therefore tells of it. */
-  hasNews(): boolean {
+  hasChanges(): boolean {
     return mtimeOf(this.spoolFolder) !== this.#spoolMtimeMs
   }
 

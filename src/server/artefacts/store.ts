@@ -243,7 +243,7 @@ export class ArtefactStore {
     await this.start()
     const ageMs = performance.now() - this.#refreshedMs
     const hasExpired = this.#index.earliestExpiryMs <= this.#clock.now()
-    if (hasExpired || ageMs >= this.#files.refreshMs || this.#files.hasNews()) {
+    if (hasExpired || ageMs >= this.#files.refreshMs || this.#files.hasChanges()) {
       await withStorageErrors('cannot list the artefacts', () => this.refresh())
     }
   }
