@@ -19,7 +19,6 @@ describe('the pages of serve --app-origin', () => {
     serve = await serveInProcess({ flags })
     token = serve.pageTokens.get(viewer) ?? ''
   })
-  after(() => serve.stop())
 
   /** What the server sends to a page whose first message is this, up to the close or `until`. */
   async function link(origin: string, first: object, ...more: object[]) {

@@ -37,7 +37,6 @@ describe('checkpoints of the scene', () => {
     await openDocument(`/shots/new-${shots++}.hip`)
     session = await RawSession.open(serve.url)
   })
-  after(() => serve.stop())
 
   const setScene = async (objects: object[]) =>
     (await serve.post('scene', { objects })).json.revision
@@ -164,7 +163,7 @@ describe('checkpoints of the scene', () => {
 
   it('are made over the host link', async () => {
     await restart()
-    await using app = await LinkClient.connect(serve)
+    const app = await LinkClient.connect(serve)
     const make = (name: string) => app.ask({ type: 'checkpoint.add', name, by: 'ada' })
     expect(await make('one')).to.include({ type: 'error', code: 'not_found' })
     await app.ask({ type: 'scene.set', scene: { objects: [cube(0)] } })

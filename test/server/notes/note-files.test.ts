@@ -25,7 +25,6 @@ describe('the files of notes', () => {
   })
   /** Notes are of a document: each test has one of its own. */
   beforeEach(() => serve.post('app', { document: { path: `/shots/new-${shots++}.blend` } }))
-  after(() => serve.stop())
 
   const read = (uri: string): Promise<any> => session.readJson(uri)
   const tool = async (name: string, args: object = {}) =>

@@ -35,7 +35,6 @@ describe('the proof of an answer', () => {
     serve = await serveInProcess({ env, registryDir: home })
     session = await RawSession.open(serve.url)
   })
-  after(() => serve.stop())
 
   const setScene = (scene: object) => serve.post('scene', scene)
   const add = async (members: object = {}) =>
@@ -79,7 +78,7 @@ describe('the proof of an answer', () => {
     const asked: unknown[] = []
     let dots = [1]
     const capture = { targets: ['viewport'], shots: true }
-    await using app = await LinkClient.connect(serve, { app: paint, capture })
+    const app = await LinkClient.connect(serve, { app: paint, capture })
     app.answer = ({ shot }) => {
       asked.push(shot)
       return { png: dotted(dots), view }
@@ -125,7 +124,7 @@ describe('the proof of an answer', () => {
   })
 
   it('has pictures of an application without a process id, which must draw from a given place', async () => {
-    await using app = await LinkClient.connect(serve, {
+    const app = await LinkClient.connect(serve, {
       app: { dcc_type: 'viewer', mode: 'gui' },
       capture: { targets: ['window', 'viewport'] },
     })
@@ -163,7 +162,7 @@ describe('the proof of an answer', () => {
 
   it('has no pictures with --capture off, and says so', async () => {
     const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-    await using other = await serveInProcess({ env, flags: ['--capture', 'off'] })
+    const other = await serveInProcess({ env, flags: ['--capture', 'off'] })
     const { json } = await other.post('notes', { text: 'x', targets: ['Cube'] })
     expect(json.note).to.include({ no_picture: 'pictures are switched off' })
     const answered = await other.post(`notes/${json.note.id}/answer`, { text: 'done' })

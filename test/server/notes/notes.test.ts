@@ -39,7 +39,6 @@ describe('notes of people', () => {
     await openDocument(document.path)
     session = await RawSession.open(serve.url)
   })
-  after(() => serve.stop())
 
   const read = (uri: string): Promise<any> => session.readJson(uri)
   const tool = async (name: string, args: object = {}) =>
@@ -50,7 +49,7 @@ describe('notes of people', () => {
     serve.post(`notes/${id}/${action}`, members)
 
   it('go from the person to the agent and back: the state is pushed, and the audit has no text', async () => {
-    using events = await session.listen()
+    const events = await session.listen()
     await session.call('resources/subscribe', { uri: open })
     const told = (count: number) =>
       events.until(() => events.updates.filter(uri => uri === open).length >= count, 'an update')
@@ -226,7 +225,7 @@ describe('notes of people', () => {
   })
 
   it('are made and settled over the host link, whose application is told of all', async () => {
-    await using app = await LinkClient.connect(serve, { notes: true, document })
+    const app = await LinkClient.connect(serve, { notes: true, document })
     const shown = () => app.messages.filter(({ type }) => type === 'notes').at(-1)
     await app.until(() => shown() !== undefined, 'the notes of the document')
     expect(shown().notes).to.deep.equal([])
