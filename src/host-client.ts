@@ -206,8 +206,8 @@ export class HostClient {
       socket.onmessage = ({ data }) => this.#receive(JSON.parse(data))
       socket.onclose = ({ code, reason }) => {
         const text = reason || `the connection was closed (${code})`
-        const said = new HostLinkError(closes[code] ?? 'disconnected', text)
-        void this.#closed(isOpen ? said : whyNotOpen(url, headers))
+        const failure = new HostLinkError(closes[code] ?? 'disconnected', text)
+        void this.#closed(isOpen ? failure : whyNotOpen(url, headers))
       }
     } catch (error) {
       void this.#closed(new HostLinkError('unreachable', String(error)))

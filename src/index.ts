@@ -15,8 +15,8 @@ export type {
   CaptureTarget,
   Unavailable,
 } from './server/capture/backend.ts'
-export { McpHttpServer } from './server/mcp/mcp-http-server.ts'
-export type { McpHttpConfig, McpServices } from './server/mcp/mcp-http-config.ts'
+export { McpHttpServer } from './server/mcp-http-server.ts'
+export type { McpHttpConfig, McpServices } from './server/mcp-http-config.ts'
 export { defaultLimits, type Limits } from './lib/config/limits.ts'
 export type { ResourceRegistry } from './server/resources/registry.ts'
 export type {

@@ -48,8 +48,8 @@ export function createBridgeCarrier(bridge: Bridge, isShown: ReadonlySignal<bool
     const params = { name, arguments: args, _meta: { [liveAppKey]: true, [dataKey]: true } }
     const result = (await bridge.request('tools/call', params, signal)) as unknown as ToolResult
     if (result.isError !== true) return result
-    const [said] = result.content
-    throw new McpError((said?.text ?? 'the call failed').replace(/^[a-z_]+: /, ''), 200)
+    const [first] = result.content
+    throw new McpError((first?.text ?? 'the call failed').replace(/^[a-z_]+: /, ''), 200)
   }
 
   async function read(uri: string): Promise<Content> {
@@ -94,9 +94,9 @@ export function createBridgeCarrier(bridge: Bridge, isShown: ReadonlySignal<bool
       const startedMs = performance.now()
       const next = wait(turn, signal)
       // Only now: what changed before the wait began is read, what changes later ends the wait.
-      if (turn.isNewScene) followers.tell(sceneUri)
+      if (turn.isNewScene) followers.notify(sceneUri)
       // Notes have no revision by which the wait could know of earlier changes.
-      followers.tell(notesUri)
+      followers.notify(notesUri)
       turn = await next
       await pause(timer, minTurnMs - (performance.now() - startedMs), signal)
     }

@@ -20,7 +20,7 @@ export function followShown(isEnded: ReadonlySignal<boolean>): ReadonlySignal<bo
 /** Takes colours and fonts from the chat, and tells it the height of `content`. */
 export function fitIn(bridge: Bridge, first: HostContext, content: HTMLElement): void {
   let most = maxHeight
-  const heed = ({ theme, styles, containerDimensions }: HostContext): void => {
+  const applyContext = ({ theme, styles, containerDimensions }: HostContext): void => {
     const { style } = document.documentElement
     if (theme !== undefined) style.colorScheme = theme
     for (const [name, value] of Object.entries(styles?.variables ?? {})) {
@@ -34,9 +34,9 @@ export function fitIn(bridge: Bridge, first: HostContext, content: HTMLElement):
     const height = Math.min(most, Math.ceil(content.getBoundingClientRect().height))
     bridge.notify('ui/notifications/size-changed', { height })
   }
-  heed(first)
+  applyContext(first)
   bridge.on('ui/notifications/host-context-changed', params => {
-    heed(params as HostContext)
+    applyContext(params as HostContext)
     tellSize()
   })
   new ResizeObserver(tellSize).observe(content)

@@ -17,10 +17,10 @@ const retryMs = 3000
  * last call; again some seconds after it failed.
  */
 export function refresher(minIntervalMs: number, work: () => Promise<void>): () => void {
-  const run = () => work().catch(() => void setTimeout(poke, retryMs))
+  const run = () => work().catch(() => void setTimeout(trigger, retryMs))
   const throttle = new Throttle({ timer, minIntervalMs, run })
-  const poke = () => throttle.poke()
-  return poke
+  const trigger = () => throttle.trigger()
+  return trigger
 }
 
 /** What `read` gives, again after each change of the resource; null until it is known. */

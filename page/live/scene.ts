@@ -10,7 +10,8 @@ import { refresher } from './refresh.ts'
 const sceneUri = 'scene://current'
 /** Faster than a person reads, slower than a dragged object moves. */
 const refreshMs = 250
-const busyMs = 2000
+/** Between reads of a scene that its application does not confirm. */
+const unconfirmedMs = 2000
 const maxEntries = 50
 /** Changes of the same objects within this time are one entry. */
 const mergeMs = 5000
@@ -86,7 +87,7 @@ export class SceneState {
   readonly #steps = new Set<SceneStep>()
   readonly #look: () => void
   #lastEntry = 0
-  #busyTimer = 0
+  #unconfirmedTimer = 0
   /** The scene of the summary. */
   #summarised: KnownScene | null = null
 
@@ -118,10 +119,12 @@ export class SceneState {
       this.trouble.value = (error as Error).message
       throw error
     } finally {
-      // A busy application says nothing when it is no longer busy.
-      clearTimeout(this.#busyTimer)
-      const isBusy = this.meta.value?.application?.as_of !== undefined
-      if (isBusy && !document.hidden) this.#busyTimer = window.setTimeout(this.#look, busyMs)
+      // An application does not say when it confirms an unchanged scene again.
+      clearTimeout(this.#unconfirmedTimer)
+      const isUnconfirmed = this.meta.value?.application?.as_of !== undefined
+      if (isUnconfirmed && !document.hidden) {
+        this.#unconfirmedTimer = window.setTimeout(this.#look, unconfirmedMs)
+      }
     }
   }
 

@@ -53,7 +53,7 @@ export class Followers {
     this.#byUri.set(uri, [...(this.#byUri.get(uri) ?? []), changed])
   }
 
-  tell(uri: string): void {
+  notify(uri: string): void {
     this.#byUri.get(uri)?.forEach(changed => changed())
   }
 }

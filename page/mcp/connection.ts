@@ -10,13 +10,13 @@ import { type Connection, McpError } from './carrier.ts'
 export function stayConnected(
   connection: Signal<Connection>,
   isShown: () => boolean,
-  follow: (over: AbortSignal) => Promise<never>,
+  follow: (stopped: AbortSignal) => Promise<never>,
 ): void {
-  const keepFollowing = async (over: AbortSignal) => {
+  const keepFollowing = async (stopped: AbortSignal) => {
     let [attempt, lostMs]: [number, number | null] = [0, null]
-    while (!over.aborted) {
-      const error = await follow(over).catch((reason: Error) => reason)
-      if (over.aborted) return
+    while (!stopped.aborted) {
+      const error = await follow(stopped).catch((reason: Error) => reason)
+      if (stopped.aborted) return
       if (error instanceof McpError && error.status === 401) {
         // A login begins again.
         connection.value = { kind: 'login' }
@@ -25,15 +25,15 @@ export function stayConnected(
       if (connection.peek().kind === 'live') [attempt, lostMs] = [0, null]
       lostMs ??= Date.now()
       connection.value = { kind: 'lost', sinceMs: lostMs, reason: error.message }
-      await pause(timer, retryDelay(attempt++, Math.random), over)
+      await pause(timer, retryDelay(attempt++, Math.random), stopped)
     }
   }
   effect(() => {
     if (!isShown()) return
-    const over = new AbortController()
-    void keepFollowing(over.signal)
+    const stopped = new AbortController()
+    void keepFollowing(stopped.signal)
     return () => {
-      over.abort()
+      stopped.abort()
       connection.value = { kind: 'connecting' }
     }
   })

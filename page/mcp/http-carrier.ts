@@ -42,9 +42,9 @@ export function createHttpCarrier(login: Login): Carrier {
     key === listKey || key === clientsUri || schemes.value.has(schemeOf(key))
 
   /** Reads one stream to its end. */
-  async function follow(over: AbortSignal): Promise<never> {
+  async function follow(stopped: AbortSignal): Promise<never> {
     const silent = new AbortController()
-    const signal = AbortSignal.any([over, silent.signal])
+    const signal = AbortSignal.any([stopped, silent.signal])
     let silence = 0
     const heardNow = () => {
       clearTimeout(silence)
@@ -75,20 +75,20 @@ export function createHttpCarrier(login: Login): Carrier {
     throw new Error('the server has stopped')
   }
 
-  async function heard(method: unknown, uri: unknown, over: AbortSignal): Promise<void> {
+  async function heard(method: unknown, uri: unknown, stopped: AbortSignal): Promise<void> {
     switch (method) {
       case 'notifications/resources/updated':
-        return followers.tell(String(uri))
+        return followers.notify(String(uri))
       case 'notifications/resources/list_changed':
         // An application came or left.
         await readSchemes().catch(() => {})
-        return followers.tell(listKey)
+        return followers.notify(listKey)
       case 'notifications/subscriptions/acknowledged':
         // Updates may have been missed, and resources may have come or gone.
         await readSchemes().catch(() => {})
-        if (over.aborted) return
+        if (stopped.aborted) return
         connection.value = { kind: 'live' }
-        for (const key of followers.uris) if (isServed(key)) followers.tell(key)
+        for (const key of followers.uris) if (isServed(key)) followers.notify(key)
     }
   }
 

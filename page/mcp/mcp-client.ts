@@ -79,6 +79,6 @@ async function resultOf(response: Response): Promise<Record<string, unknown>> {
   })
   if (result !== undefined) return result
   // Of what is switched off, the hint has the reason.
-  const said = error?.message?.startsWith('resource not enabled') ? error.data?.hint : undefined
-  throw new McpError(said ?? error?.message ?? 'the answer has no result', response.status)
+  const hint = error?.message?.startsWith('resource not enabled') ? error.data?.hint : undefined
+  throw new McpError(hint ?? error?.message ?? 'the answer has no result', response.status)
 }

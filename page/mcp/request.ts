@@ -30,6 +30,6 @@ async function refusalOf(response: Response): Promise<McpError> {
   const body: unknown = await response.json().catch(() => null)
   const { error, error_description, detail } = (body ?? {}) as Record<string, unknown>
   const { message } = (error ?? {}) as { message?: unknown }
-  const said = [message, error_description, detail].find(each => typeof each === 'string')
-  return new McpError(said ?? `the server answered ${response.status}`, response.status)
+  const text = [message, error_description, detail].find(each => typeof each === 'string')
+  return new McpError(text ?? `the server answered ${response.status}`, response.status)
 }

@@ -1,3 +1,4 @@
+import { maxNoteTextChars } from '../../src/lib/mcp/note-proof.ts'
 import type { Live } from '../live/live.ts'
 import { Action } from './small.tsx'
 
@@ -22,7 +23,7 @@ export function NoteForm({ live, draft, label, make }: NoteFormProps) {
           {label}
           <textarea
             rows={3}
-            maxLength={4000}
+            maxLength={maxNoteTextChars}
             placeholder="What should your AI change?"
             value={text.value}
             onInput={event => (text.value = event.currentTarget.value)}

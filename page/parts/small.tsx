@@ -49,15 +49,15 @@ export function CopyButton({
   label: string
   children?: string
 }) {
-  const said = useSignal<string | null>(null)
+  const status = useSignal<string | null>(null)
   const copy = async () => {
     const isDone = await writeClipboard(text).catch(() => false)
-    said.value = isDone ? 'Copied' : 'Not copied'
-    setTimeout(() => (said.value = null), 3000)
+    status.value = isDone ? 'Copied' : 'Not copied'
+    setTimeout(() => (status.value = null), 3000)
   }
   return (
-    <button type="button" onClick={copy} aria-label={said.value ?? label}>
-      {said.value ?? children}
+    <button type="button" onClick={copy} aria-label={status.value ?? label}>
+      {status.value ?? children}
     </button>
   )
 }

@@ -3,8 +3,12 @@ import { useEffect } from 'preact/hooks'
 import type { Live } from '../live/live.ts'
 import { type NoteRow, waitsForPerson } from '../live/notes.ts'
 import { nothingFollowed } from '../../src/lib/mcp/change-words.ts'
-import { comparedOnly, nothingListed } from '../../src/lib/mcp/note-proof.ts'
-import type { NoteProof } from '../../src/lib/mcp/note-proof.ts'
+import {
+  comparedOnly,
+  maxNoteTextChars,
+  type NoteProof,
+  nothingListed,
+} from '../../src/lib/mcp/note-proof.ts'
 import { cleanText } from '../../src/lib/util/text.ts'
 import type { Note, NoteEntry, NoteTarget } from '../../src/server/notes/note.ts'
 import { readJson } from '../mcp/carrier.ts'
@@ -273,7 +277,7 @@ function Decide({ live, id, state }: { live: Live; id: string; state: NoteRow['s
           <span class="unseen">Reply</span>
           <textarea
             rows={2}
-            maxLength={4000}
+            maxLength={maxNoteTextChars}
             placeholder="What is still wrong?"
             value={reply.value}
             onInput={event => (reply.value = event.currentTarget.value)}

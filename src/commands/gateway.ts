@@ -86,7 +86,7 @@ after a crash. The log reports this, and --json prints a line.`
 /** The flags of `gateway` as the parser returns them. */
 export type GatewayFlags = McpServerFlags & Partial<Interfaces.InferredFlags<typeof Gateway.flags>>
 
-export type GatewaySettings = Omit<GatewayOptions, 'log' | 'accessLog' | 'onElection' | 'patient'>
+export type GatewaySettings = Omit<GatewayOptions, 'log' | 'accessLog' | 'onElection'>
 
 /**
  * Flags and environment as checked settings. Throws `usage_invalid` naming the flag, or

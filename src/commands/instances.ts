@@ -65,7 +65,7 @@ With --watch it then prints changes until Ctrl-C.`
           lines.write(json ? jsonLine({ event, instance }) : `${changeLine(event, instance)}\n`)
         }
       })
-      await once(lines.over, 'abort')
+      await once(lines.stopped, 'abort')
       lines.close()
     } finally {
       await instances.close()

@@ -133,7 +133,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
         }),
         secrets: ({ appOrigins }) => describeAppOrigins(appOrigins),
         banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) => {
-          await within(capture?.look() ?? Promise.resolve(), lookMs, systemTimer, () => {})
+          await within(capture?.probe() ?? Promise.resolve(), lookMs, systemTimer, () => {})
           return renderBanner({
             url,
             hostUrl,

@@ -14,12 +14,11 @@ import { AccountTokens } from './auth/account-tokens.ts'
 import { type AuthSettings, createAuth } from './auth/auth.ts'
 import { removeActiveGateway, writeActiveGateway } from './gateway/active-gateway.ts'
 import { Catalog } from './gateway/catalog.ts'
-import { type ElectionNews, winPort } from './gateway/election.ts'
+import { acquirePort, type ElectionEvent } from './gateway/election.ts'
 import { EventRing } from './gateway/event-ring.ts'
 import type { InstanceDirectory } from './gateway/instance-directory.ts'
 import { countByHealth } from './gateway/instance-rows.ts'
 import { JoinedInstances } from './gateway/join/joined-instances.ts'
-import { type GatewayLimits, resolveGatewayLimits } from './gateway/limits.ts'
 import { LocalDirectory } from './gateway/local-directory.ts'
 import { Connections } from './gateway/relay/connections.ts'
 import { openView } from './gateway/views/view.ts'
@@ -27,6 +26,7 @@ import { Views } from './gateway/views/views.ts'
 import type { GatewayAccessLog } from './http/access-log.ts'
 import { createApp, listenerOf } from './http/app.ts'
 import { publicRoutes } from './http/documents.ts'
+import { serverDefaults, type ServerLimits } from './http/limits.ts'
 import type { ListenOptions } from './http/listen-options.ts'
 import { type Gauge, Metrics } from './http/metrics.ts'
 import { createRefusalLog } from './http/refusal-log.ts'
@@ -48,7 +48,7 @@ export interface GatewayOptions extends ListenOptions {
   /** Wait behind another gateway; else fail, naming it. */
   standby: boolean
   /** Wait behind any program that holds the port, without a time limit. */
-  patient?: boolean
+  waitForPort?: boolean
   /** Offer the read-only tools. Default false. */
   tools?: boolean
   /** Pass the resources of instances on, under `instance://`. Default false. */
@@ -63,11 +63,11 @@ export interface GatewayOptions extends ListenOptions {
   /** Who may use `/mcp`; absent: everyone. */
   auth?: AuthSettings
   /** Told while it is not the gateway yet; the event is `standby` or `port_taken`. */
-  onElection?: (news: Omit<ElectionNews, 'event'> & { event: string; port: number }) => void
+  onElection?: (news: Omit<ElectionEvent, 'event'> & { event: string; port: number }) => void
   log: Logger
   accessLog: GatewayAccessLog
   /** Checked; bounds that are not public come from tests. */
-  limits?: Partial<GatewayLimits>
+  limits?: Partial<ServerLimits>
 }
 
 /** A gateway that has its port. */
@@ -91,13 +91,13 @@ export async function startGateway(
   cancelled: AbortSignal = new AbortController().signal,
 ): Promise<GatewayHandle> {
   const { log, accessLog, aggregate = false, tools = false } = options
-  const limits = resolveGatewayLimits(options.limits)
+  const limits = { ...serverDefaults, ...options.limits }
   const { path: registryDir, instances: instancesDir } = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
   )
   const instanceId = randomUUID()
   const ring = new EventRing()
-  const remember = ({ event, reason, resident: active }: ElectionNews): void => {
+  const remember = ({ event, reason, resident: active }: ElectionEvent): void => {
     ring.record({ event, instanceId: shortId(active?.instance_id ?? instanceId), reason })
     const fields = active && { active: active.instance_id, active_pid: active.pid, url: active.url }
     log[event === 'port_taken' ? 'warn' : 'info']({ event, ...fields }, reason)
@@ -130,7 +130,7 @@ export async function startGateway(
     endStreams()
     await stopped
   })
-  const before = await winPort({
+  const before = await acquirePort({
     ...options,
     registryDir,
     bind: () => socket.bind(waitingFor(ready.promise, options, limits.rejoinMs)),
@@ -270,10 +270,10 @@ async function followTokens(server: AccountsUrl, checkMs: number): Promise<Accou
  * Runs the gateway beside another server of this process, active or standby. A failure of the
  * gateway is logged and never ends that server.
  */
-export function joinGateway(options: Omit<GatewayOptions, 'standby' | 'patient' | 'onElection'>) {
+export function startEmbeddedGateway(options: Omit<GatewayOptions, 'standby' | 'onElection'>) {
   const cancel = new AbortController()
   const { signal } = cancel
-  const starting = startGateway({ ...options, standby: true, patient: true }, signal)
+  const starting = startGateway({ ...options, standby: true, waitForPort: true }, signal)
   /** Resolves once it is active; with null when it never will be. */
   const active = starting.catch((error: unknown) => {
     if (!signal.aborted) options.log.warn({ err: error }, 'the gateway cannot run here')

@@ -17,7 +17,6 @@ import { makeAppOrigins } from './host/app-origins.ts'
 import { createHostEndpoint } from './host/endpoint.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, sceneTimePatch } from './host/instance-record.ts'
-import { resolveGatewayLimits } from './gateway/limits.ts'
 import {
   ApplicationStatus,
   dccTypeOf,
@@ -26,12 +25,13 @@ import {
   presencePatch,
 } from './host/status.ts'
 import { SceneFile } from './host/scene-file.ts'
+import { serverDefaults } from './http/limits.ts'
 import { baseUrlOf } from './http/listen-options.ts'
 import { stoppable } from './http/server-socket.ts'
 import { ClientTable } from './mcp/client-table.ts'
 import { Metrics } from './http/metrics.ts'
 import { KeptSessions } from './mcp/kept-sessions.ts'
-import { McpHttpServer } from './mcp/mcp-http-server.ts'
+import { McpHttpServer } from './mcp-http-server.ts'
 import { reapInstances } from '../lib/instances/record-files.ts'
 import { Prover } from './notes/prover.ts'
 import { readDetail } from './resources/object-detail.ts'
@@ -52,7 +52,7 @@ export async function startServe(
   cancelled: AbortSignal = new AbortController().signal,
 ): Promise<ServeHandle> {
   const { log } = options
-  const limits = resolveGatewayLimits(options.limits)
+  const limits = { ...serverDefaults, ...options.limits }
   const instanceId = randomUUID()
   const registryDir = await openStateDirectory(
     selectStateDirectory(options.registryDir, process.env),
@@ -249,7 +249,7 @@ export async function startServe(
   // Loaded only then; its address is its own.
   const companion =
     gateway &&
-    (await import('./gateway.ts')).joinGateway({
+    (await import('./gateway.ts')).startEmbeddedGateway({
       ...options,
       ...gateway,
       publicUrl: undefined,

@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path'
 import { expectEnd } from '../helpers/in-process.ts'
 import {
   type AccountHome,
-  type Passage,
+  type RecordingProxy,
   createAccountHome,
-  openPassage,
+  openRecordingProxy,
 } from '../helpers/account-home.ts'
 import { type RunningAccounts, createAccountsOwner, createCaller } from '../helpers/accounts.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -16,7 +16,7 @@ const password = 'correct horse 41'
 
 describe('service-cli against its own registry', () => {
   let registry: RunningAccounts
-  let passage: Passage
+  let proxy: RecordingProxy
   let home: AccountHome
   const login = async (at = home, flags: readonly string[] = [], env: NodeJS.ProcessEnv = {}) => {
     const args = ['login', 'alice', '--password-stdin', ...flags]
@@ -28,8 +28,8 @@ describe('service-cli against its own registry', () => {
 
   before(async () => {
     registry = await accountsInProcess()
-    passage = await openPassage(registry.url)
-    home = createAccountHome(passage.url)
+    proxy = await openRecordingProxy(registry.url)
+    home = createAccountHome(proxy.url)
     const words = ['register', 'alice', '--email', 'alice@studio.example', '--password-stdin']
     expectEnd(await home.run(words, { input: `${password}\n` }), 0)
   })
@@ -38,7 +38,7 @@ describe('service-cli against its own registry', () => {
     await createAccountsOwner(registry.dataDir).ask(['users', 'set', 'alice', '--team=fx'])
     const { expires_at, refresh_expires_at, ...rest } = await json(['whoami'])
     expect(rest).to.deep.equal({
-      registry: passage.url,
+      registry: proxy.url,
       username: 'alice',
       email: 'alice@studio.example',
       team: 'fx',
@@ -59,7 +59,7 @@ describe('service-cli against its own registry', () => {
     const token = made.stdout.trim()
     const env = { SERVICE_TOKEN: token }
 
-    const pipeline = createAccountHome(passage.url)
+    const pipeline = createAccountHome(proxy.url)
     const who = JSON.parse((await pipeline.run(['whoami', '--json'], { env })).stdout)
     expect(who).to.include({ username: 'alice', source: 'variable', token_name: 'ci' })
     expect(who.scopes).to.deep.equal(['publish'])
@@ -98,7 +98,7 @@ describe('service-cli against its own registry', () => {
     const token = savedAccess()
     const path = join(home.folder, 'token')
     writeFileSync(path, token, { mode: 0o600 })
-    const broken = createAccountHome(passage.url)
+    const broken = createAccountHome(proxy.url)
     mkdirSync(dirname(broken.configPath), { mode: 0o700 })
     writeFileSync(broken.configPath, 'not = = TOML', { mode: 0o600 })
     const ways: [args: readonly string[], env: NodeJS.ProcessEnv][] = [
@@ -125,7 +125,7 @@ describe('service-cli against its own registry', () => {
 
   it('forgets the login when the registry cannot be reached, but for --all', async () => {
     const away = createAccountHome('http://127.0.0.1:1')
-    const text = home.config().replaceAll(passage.url, 'http://127.0.0.1:1')
+    const text = home.config().replaceAll(proxy.url, 'http://127.0.0.1:1')
     mkdirSync(dirname(away.configPath), { mode: 0o700 })
     writeFileSync(away.configPath, text, { mode: 0o600 })
     expect((await away.run(['whoami'])).code).to.equal(5)
@@ -138,7 +138,7 @@ describe('service-cli against its own registry', () => {
   it('keeps logins to several registries, and uses the only one that is left', async () => {
     const several = { SERVICE_REGISTRY: '' }
     await login(home, ['--registry', registry.url], several)
-    expect((await json(['whoami'], several)).registry).to.equal(passage.url)
+    expect((await json(['whoami'], several)).registry).to.equal(proxy.url)
     const other = ['whoami', '--registry', registry.url]
     expect((await json(other, several)).registry).to.equal(registry.url)
     await home.run(['logout'], { env: several })
@@ -156,16 +156,16 @@ describe('service-cli against its own registry', () => {
   })
 
   it('logs in and registers with one request each', async () => {
-    const asked = passage.asked.length
+    const asked = proxy.asked.length
     await login()
     const bob = ['register', 'bob', '--email', 'bob@studio.example', '--password-stdin']
     expect((await home.run(bob, { input: password })).code).to.equal(0)
-    expect(passage.asked.slice(asked)).to.deep.equal([
+    expect(proxy.asked.slice(asked)).to.deep.equal([
       'POST /api/v1/auth/login',
       'POST /api/v1/auth/register',
     ])
     expect(home.config()).to.contain('username = "bob"').and.contain('email = "bob@studio.example"')
-    await login(home, ['--registry', passage.url.replace('127.0.0.1', 'localhost')])
+    await login(home, ['--registry', proxy.url.replace('127.0.0.1', 'localhost')])
     expect(home.config()).to.contain('username = "alice"').and.contain('username = "bob"')
   })
 })

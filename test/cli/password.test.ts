@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs'
 import { expectEnd } from '../helpers/in-process.ts'
 import {
   type AccountHome,
-  type Passage,
+  type RecordingProxy,
   createAccountHome,
-  openPassage,
+  openRecordingProxy,
 } from '../helpers/account-home.ts'
 import {
   type AccountsOwner,
@@ -21,7 +21,7 @@ const fourth = 'fourth horse 44'
 
 describe('service-cli password', () => {
   let registry: RunningAccounts
-  let passage: Passage
+  let proxy: RecordingProxy
   let owner: AccountsOwner
   let home: AccountHome
   /** Another machine of the same person. */
@@ -42,9 +42,9 @@ describe('service-cli password', () => {
   before(async () => {
     registry = await accountsInProcess()
     owner = createAccountsOwner(registry.dataDir)
-    passage = await openPassage(registry.url)
-    home = createAccountHome(passage.url)
-    elsewhere = createAccountHome(passage.url)
+    proxy = await openRecordingProxy(registry.url)
+    home = createAccountHome(proxy.url)
+    elsewhere = createAccountHome(proxy.url)
     const words = ['register', 'alice', '--email', 'alice@studio.example', '--password-stdin']
     expectEnd(await home.run(words, { input: first }), 0)
     expect(await login(elsewhere, first)).to.equal(0)
@@ -52,9 +52,9 @@ describe('service-cli password', () => {
 
   it('changes nothing for a wrong current password, which is tried once', async () => {
     const before = home.config()
-    const asked = passage.asked.length
+    const asked = proxy.asked.length
     expectEnd(await change(`not the password\n${second}\n`), 4, 'the current password is wrong')
-    expect(passage.asked.slice(asked)).to.deep.equal(['PUT /api/v1/auth/password'])
+    expect(proxy.asked.slice(asked)).to.deep.equal(['PUT /api/v1/auth/password'])
     expect(home.config()).to.equal(before)
     expect(await whoami(home)).to.equal(0)
   })
@@ -90,7 +90,7 @@ describe('service-cli password', () => {
     expect(code, stdout).to.equal(0)
     expect(stderr).to.equal('')
     expect(JSON.parse(stdout)).to.deep.equal({
-      registry: passage.url,
+      registry: proxy.url,
       changed: true,
       source: 'config',
       source_name: home.configPath,
@@ -100,7 +100,7 @@ describe('service-cli password', () => {
     const late = /access_expires_at = ".+"/
     writeFileSync(home.configPath, home.config().replace(late, `access_expires_at = "${soon}"`))
     expect(await whoami(home)).to.equal(0)
-    expect(passage.asked.filter(route => route.endsWith('/refresh'))).to.have.length.at.least(1)
+    expect(proxy.asked.filter(route => route.endsWith('/refresh'))).to.have.length.at.least(1)
     expect(await whoami(elsewhere)).to.equal(4)
     expect(await login(elsewhere, first)).to.equal(4)
     expect(await login(elsewhere, second)).to.equal(0)
@@ -112,13 +112,13 @@ describe('service-cli password', () => {
     const code = made.stdout.trim()
     expect(made.stderr).to.contain('2 logins and 1 service token').and.contain('"ci"')
     expectEnd(await reset(code, 'short'), 3, 'new_password')
-    const asked = passage.asked.length
+    const asked = proxy.asked.length
     const done = await reset(code, third, ['--json'])
     expect(done.code, done.stdout).to.equal(0)
     // The reset has ended the earlier login already.
-    expect(passage.asked.slice(asked).filter(route => route.endsWith('/logout'))).to.be.empty
+    expect(proxy.asked.slice(asked).filter(route => route.endsWith('/logout'))).to.be.empty
     const told = JSON.parse(done.stdout)
-    expect(told).to.include({ registry: passage.url, username: 'alice' })
+    expect(told).to.include({ registry: proxy.url, username: 'alice' })
     expect(await whoami(home)).to.equal(0)
     expect(await whoami(elsewhere)).to.equal(4)
     expect(await login(elsewhere, third)).to.equal(0)

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect } from 'chai'
-import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
+import type { McpHttpServer } from '../../src/server/mcp-http-server.ts'
 import { createFixture } from './fixture.ts'
 import { baselineOf, readChecks, resourceScenarios, runSuite } from './suite.ts'
 import { newFolder } from '../helpers/cleanup.ts'

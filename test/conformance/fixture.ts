@@ -1,4 +1,4 @@
-import { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
+import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
 import { producer } from './producer.ts'
 import { suiteTools } from './tools.ts'
 

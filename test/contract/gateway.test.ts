@@ -21,7 +21,7 @@ import {
   listen,
   readFailure,
 } from './support.ts'
-import { boundsWith } from '../helpers/bounds.ts'
+import { serverDefaults } from '../../src/server/http/limits.ts'
 
 const ids = {
   blender: 'a1b2c3d4-0000-4000-8000-000000000001',
@@ -247,7 +247,7 @@ describe('a gateway', () => {
 /** The real endpoint on a free port, over a directory that the test fills. */
 async function startGatewayServer() {
   const host = '127.0.0.1'
-  const limits = boundsWith()
+  const limits = serverDefaults
   const log = silentLogger
   const directory = new MemoryDirectory()
   const ring = new EventRing()

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import type { Descriptor, ResourceProducer } from '../../src/index.ts'
 import { newFolder } from '../helpers/cleanup.ts'
-import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
-import type { ServerParts } from '../../src/server/mcp/mcp-http-config.ts'
+import type { McpHttpServer } from '../../src/server/mcp-http-server.ts'
+import type { ServerParts } from '../../src/server/mcp-http-config.ts'
 import {
   type Events,
   RawSession,

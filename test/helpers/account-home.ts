@@ -159,10 +159,10 @@ export async function startLiteralAccounts() {
   }
 }
 
-export type Passage = Awaited<ReturnType<typeof openPassage>>
+export type RecordingProxy = Awaited<ReturnType<typeof openRecordingProxy>>
 
 /** Passes requests on to `target`, and remembers them. `refuses`: answers such a request with 503 instead. */
-export async function openPassage(
+export async function openRecordingProxy(
   target: string,
   refuses: (asked: IncomingMessage) => boolean = () => false,
 ) {

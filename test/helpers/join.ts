@@ -1,7 +1,7 @@
 import { LinkTransport } from '../../src/server/gateway/join/link-transport.ts'
 import { serveOnLink } from '../../src/server/join/link-server.ts'
 import { Link } from '../../src/server/join/link.ts'
-import { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
+import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
 import { randomUUID } from 'node:crypto'
 import {
   type IncomingHttpHeaders,

@@ -6,7 +6,7 @@ import { addClientKey, type ClientKey, updateClientKeys } from '../../src/lib/au
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { createAuth } from '../../src/server/auth/auth.ts'
 import { FailureLimit } from '../../src/server/auth/failure-limit.ts'
-import type { McpHttpConfig } from '../../src/server/mcp/mcp-http-config.ts'
+import type { McpHttpConfig } from '../../src/server/mcp-http-config.ts'
 import { AuditLog } from '../../src/server/resources/audit-log.ts'
 import { SessionEventBuffer } from '../../src/server/resources/session-event-buffer.ts'
 import { newFolder, stoppedAtEnd } from './cleanup.ts'

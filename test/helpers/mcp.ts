@@ -3,9 +3,9 @@ import { request as plainRequest, Agent, type IncomingMessage, type ClientReques
 import { request as secureRequest, Agent as SecureAgent } from 'node:https'
 import { once } from 'node:events'
 import { atEnd, stoppedAtEnd } from './cleanup.ts'
-import { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
-import type { ServerParts } from '../../src/server/mcp/mcp-http-config.ts'
-import type { McpHttpConfig } from '../../src/server/mcp/mcp-http-config.ts'
+import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
+import type { ServerParts } from '../../src/server/mcp-http-config.ts'
+import type { McpHttpConfig } from '../../src/server/mcp-http-config.ts'
 
 export interface Answer {
   status: number

@@ -1,7 +1,7 @@
 import { type Agent, type ClientRequest, request as httpRequest } from 'node:http'
 import { once } from 'node:events'
 import { expect } from 'chai'
-import type { McpHttpServer } from '../../src/server/mcp/mcp-http-server.ts'
+import type { McpHttpServer } from '../../src/server/mcp-http-server.ts'
 import { createFixture } from '../conformance/fixture.ts'
 import {
   createAgent,

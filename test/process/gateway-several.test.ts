@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newFolder } from '../helpers/cleanup.ts'
 import { type RunningAccounts, createCaller } from '../helpers/accounts.ts'
-import { Cable } from '../helpers/cable.ts'
+import { CuttingProxy } from '../helpers/cutting-proxy.ts'
 import { freePort } from '../helpers/free-port.ts'
 import {
   type GatewayProcess,
@@ -32,7 +32,7 @@ describe('an instance that joins two gateways', () => {
   let serve: RunningServe
   let uri: string
   /** The way of a client: it leads to one of the gateways, as a proxy in front of them would. */
-  let way: Cable
+  let way: CuttingProxy
 
   const settings = (host: string) => ({
     port,
@@ -53,7 +53,7 @@ describe('an instance that joins two gateways', () => {
     await first.line('listening')
     second = gatewayInProcess(settings(hosts[1]))
     await second.line('listening')
-    way = await Cable.open(port)
+    way = await CuttingProxy.open(port)
     const joins = hosts.flatMap(host => ['--join', `http://${host}:${port}`])
     serve = await serveInProcess({ flags: [...joins, '--join-token-file', tokenFile] })
     uri = `instance://${serve.instanceId}/scene/current`
@@ -89,7 +89,7 @@ describe('an instance that joins two gateways', () => {
     // The proxy sends the client to the other gateway, which has had the instance all along.
     const { port: wayPort } = way
     way.close()
-    way = await Cable.open(port, wayPort, hosts[1])
+    way = await CuttingProxy.open(port, wayPort, hosts[1])
     expect(await healthAt(hosts[1])).to.equal('live')
     const after = await openClient()
     expect(await after.session.readJson(uri)).to.deep.equal(sceneOf(2))

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ArtefactStore, type StoreOptions } from '../../src/server/artefacts/store.ts'
-import { defaultBounds } from '../helpers/bounds.ts'
+import { serverDefaults } from '../../src/server/http/limits.ts'
 import { atEnd, newFolder } from '../helpers/cleanup.ts'
 import { settableClock } from '../helpers/fakes.ts'
 import { describeArtefactStore } from '../unit/artefacts/store-suite.ts'
@@ -54,7 +54,11 @@ describe('artefacts in a bucket', () => {
   const create: CreateStore = async ({ limits, ...options } = {}) => {
     const prefix = newPrefix()
     const clock = settableClock()
-    const store = await open(prefix, { clock, ...options, limits: { ...defaultBounds, ...limits } })
+    const store = await open(prefix, {
+      clock,
+      ...options,
+      limits: { ...serverDefaults, ...limits },
+    })
     return {
       store,
       async damage(hex) {

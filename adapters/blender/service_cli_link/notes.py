@@ -11,7 +11,7 @@ from . import panels, pictures, preferences, shots
 from .service_host_link import NoPicture
 from .values import name_of
 
-MAX_TEXT = 4000
+MAX_TEXT = 4000  # maxNoteTextChars of the server
 MAX_TARGETS = 100
 DIALOG_PIXELS = 420
 

@@ -12,6 +12,7 @@ from .texts import omit_none
 from .websocket import ConnectionLost, connect
 
 SEARCH_SECONDS = 1.0  # looking into a folder is cheap: do it more often than connecting
+FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.25, 10.0  # doubles with each failure
 
 
 class Worker(threading.Thread):
@@ -100,8 +101,8 @@ class Worker(threading.Thread):
                 return self.say("refused", "Not linked to %s: %s." % (url, lost.text), url)
             if was_welcomed:
                 failures = 0
-            delay = min(10.0, 0.25 * 2 ** min(failures, 10)) * random.uniform(0.8, 1.2)
-            delay = max(delay, lost.delay or 0.0)
+            delay = min(MAX_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(failures, 10))
+            delay = max(delay * random.uniform(0.8, 1.2), lost.delay or 0.0)
             failures += 1
             text = "No link to %s: %s. Trying again in %.1f s." % (url, lost.text, delay)
             self.say("waiting", text, url)

@@ -22,8 +22,8 @@ export async function checkInstance(
   const { askReady, probeUrl } = await import('../../server/gateway/probes.ts')
   const { instance_id: id, display_name, pid, host } = record
   const name = `the server of ${display_name} (${shortId(id)}), process ${pid},`
-  const found = (status: Finding['status'], said: string, hint?: string): Finding =>
-    finding(`instance_${shortId(id)}`, status, `${name} ${said}`, hint)
+  const found = (status: Finding['status'], text: string, hint?: string): Finding =>
+    finding(`instance_${shortId(id)}`, status, `${name} ${text}`, hint)
   const at = probeUrl(record)
   if (!at.ok) return found('ok', `is not tested: ${at.failure}`)
   try {

@@ -16,8 +16,8 @@ export async function checkGateway(gateway: string, env: NodeJS.ProcessEnv): Pro
   const agentOptions = proxyAgentOptions(proxyFor(new URL(gateway), env))
   const { host } = new URL(gateway)
   const name = `the joined gateway ${host}`
-  const found = (status: Finding['status'], said: string, hint?: string): Finding =>
-    finding(`gateway_${host}`, status, `${name} ${said}`, hint)
+  const found = (status: Finding['status'], text: string, hint?: string): Finding =>
+    finding(`gateway_${host}`, status, `${name} ${text}`, hint)
   try {
     await got(`${gateway}/readyz`, {
       agent: { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) },

@@ -62,8 +62,8 @@ function checkNode(): Finding {
 /** Whether the state directory is a folder that only this user can use. Changes nothing. */
 async function checkFolder(path: string): Promise<Finding> {
   const elsewhere = 'choose another one with --registry-dir or SERVICE_REGISTRY_DIR'
-  const found = (status: Finding['status'], said: string, hint?: string): Finding =>
-    finding('registry_dir', status, `the state directory ${path} ${said}`, hint)
+  const found = (status: Finding['status'], text: string, hint?: string): Finding =>
+    finding('registry_dir', status, `the state directory ${path} ${text}`, hint)
   try {
     const stats = await lstat(path)
     if (!stats.isDirectory()) return found('fail', 'is not a folder', `remove it, or ${elsewhere}`)

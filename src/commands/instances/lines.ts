@@ -33,7 +33,7 @@ function cellsOf(row: InstanceRow): string[] {
     version === null ? dcc_type : `${dcc_type} ${version}`,
     cleanText(row.display_name, maxNameChars),
     stateOf(row),
-    sceneText(row),
+    sceneCell(row),
     row.mcp_url ?? '',
   ]
 }
@@ -54,7 +54,7 @@ function stateText(row: InstanceRow): string {
 }
 
 /** The open document, shortened at its start, or when a scene without one was set. */
-export function sceneText({
+export function sceneCell({
   scene,
   scene_set_at: setAt,
 }: Pick<InstanceRow, 'scene' | 'scene_set_at'>): string {

@@ -3,7 +3,7 @@ import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { processOutput } from '../../lib/cli/output.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
-import { isNote, lineOf, onScreen, readNotes, type ShownNote } from './note.ts'
+import { isNote, lineOf, wrapLine, readNotes, type ShownNote } from './note.ts'
 
 /** What the list has of the text of a note; `notes show` has the rest. */
 const listedChars = 300
@@ -25,7 +25,7 @@ the unsettled ones, or all of them with --all.`
     const list = await readNotes(uri, flags, isList)
     const { notes, shared } = list
     const output = processOutput(flags)
-    await output.result(notes.map(note => onScreen(lineOf(note, listedChars))).join('\n'), list)
+    await output.result(notes.map(note => wrapLine(lineOf(note, listedChars))).join('\n'), list)
     if (shared === false) output.note('no document is shared')
     else if (notes.length === 0) output.note(flags.all ? 'no notes' : 'no open notes')
   }

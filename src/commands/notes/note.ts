@@ -4,6 +4,7 @@ import { type Output, processOutput, warningsTo, terminalWidth } from '../../lib
 import { unexpectedAnswer } from '../../lib/mcp/client/failure.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
+import { maxNoteTextChars } from '../../lib/mcp/note-proof.ts'
 import { usage } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
@@ -30,7 +31,7 @@ export async function writeNote(
   const target = await findHost(flags, warningsTo(output))
   const { note } = await hostRequest(target, { method: 'POST', path, body: members })
   if (!isNote(note)) throw unexpectedAnswer(target.url, path)
-  await output.result(onScreen(lineOf(note)), note)
+  await output.result(wrapLine(lineOf(note)), note)
   return { output, note }
 }
 
@@ -66,23 +67,23 @@ export function isNote(value: unknown): value is ShownNote {
 /** `3  answered  3fa1b2c4  ada: "Too bright" (Lamp)` */
 export function lineOf(
   { number, state, id, author, text, targets }: ShownNote,
-  textChars = 4000,
+  textChars = maxNoteTextChars,
 ): string {
-  const names = Array.isArray(targets)
-    ? targets.map(each => (isJsonObject(each) ? `${asText(each.name)}${fate(each)}` : asText(each)))
-    : []
+  const names = (Array.isArray(targets) ? targets : []).map(targetText)
   const about = names.length === 0 ? '' : ` (${cleanText(names.join(', '), 200)})`
   const head = [String(number), cleanText(state, 10).padEnd(8), cleanText(id, 8)]
   return `${head.join('  ')}  ${cleanText(author, 40)}: ${cleanText(text, textChars)}${about}`
 }
 
 /** Wrapped on a terminal, and indented by two columns more than it begins. */
-export function onScreen(line: string): string {
+export function wrapLine(line: string): string {
   const indent = ' '.repeat(line.length - line.trimStart().length + 2)
   return wrapWords(line, terminalWidth(process.stdout), '', indent).join('\n')
 }
 
-function fate({ gone, was }: JsonObject): string {
-  if (gone === true) return ', not in the scene'
-  return was === undefined ? '' : `, was ${asText(was)}`
+function targetText(target: unknown): string {
+  if (!isJsonObject(target)) return asText(target)
+  const name = asText(target.name)
+  if (target.gone === true) return `${name}, not in the scene`
+  return target.was === undefined ? name : `${name}, was ${asText(target.was)}`
 }

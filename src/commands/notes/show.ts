@@ -1,10 +1,10 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { processOutput } from '../../lib/cli/output.ts'
-import { type NoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
+import { maxNoteTextChars, type NoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
 import { endpointFlags } from '../resources/endpoint-flags.ts'
-import { isNote, lineOf, noteArg, onScreen, readNotes, type ShownNote } from './note.ts'
+import { isNote, lineOf, noteArg, wrapLine, readNotes, type ShownNote } from './note.ts'
 
 export default class NotesShow extends BaseCommand {
   static override summary = 'Show a note with its answers'
@@ -19,7 +19,7 @@ about, and what happened since.`
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(NotesShow)
     const note = await readNotes(`notes://${encodeURIComponent(args.note)}`, flags, isWholeNote)
-    const lines = [lineOf(note), ...note.entries.flatMap(entryLines)].map(onScreen)
+    const lines = [lineOf(note), ...note.entries.flatMap(entryLines)].map(wrapLine)
     await processOutput(flags).result(lines.join('\n'), note)
   }
 }
@@ -33,7 +33,8 @@ function isWholeNote(
 function entryLines({ action, by, at, text = '', late, proof }: JsonObject): readonly string[] {
   const words = [asText(at), asText(action), `by ${asText(by)}`].map(word => cleanText(word, 60))
   const was = late === true ? ' (late, changed nothing)' : ''
-  const head = `   ${words.join('  ')}${was}${text === '' ? '' : `: ${cleanText(asText(text), 4000)}`}`
+  const said = text === '' ? '' : `: ${cleanText(asText(text), maxNoteTextChars)}`
+  const head = `   ${words.join('  ')}${was}${said}`
   const seen = proof === undefined ? [] : proofLines(proof as NoteProof)
   return [head, ...seen.map(line => `     ${cleanText(line, 400)}`)]
 }

@@ -70,7 +70,7 @@ Reconnects after a restart of the server.`
         else out.write(screenText(lines))
       }
       try {
-        await watch(uri, settleMs, { find, print, over: out.over })
+        await watch(uri, settleMs, { find, print, stopped: out.stopped })
       } finally {
         out.close()
       }
@@ -87,7 +87,7 @@ type Print = (event: string, facts: object, lines: readonly string[]) => void
 async function watch(
   uri: string,
   settleMs: number,
-  { find, print, over }: { find: () => Promise<McpServer>; print: Print; over: AbortSignal },
+  { find, print, stopped }: { find: () => Promise<McpServer>; print: Print; stopped: AbortSignal },
 ): Promise<void> {
   const follower = logs.test(uri) ? createLogFollower(uri) : createFollower(uri)
   let isFirst = true
@@ -98,14 +98,14 @@ async function watch(
   async function watchOnce(): Promise<never> {
     const server = await find()
     const connection = new AbortController()
-    const signal = AbortSignal.any([over, connection.signal])
+    const signal = AbortSignal.any([stopped, connection.signal])
     const read = async (wanted: string) => (await readResource(server, wanted, signal)).contents
     const look = async (updates: number) => {
       const news = await follower.look(read)
       if (news) print('changed', { updates, ...news.facts }, news.lines)
     }
     const run = (updates: number) => look(updates).catch(error => connection.abort(error))
-    const throttle = new Throttle({ timer: systemTimer, minIntervalMs, settleMs, run })
+    const throttle = new Throttle({ timer: systemTimer, minIntervalMs, debounceMs: settleMs, run })
     async function begun(): Promise<void> {
       const { text, facts } = await follower.start(read)
       const url = shownUrl(server.url)
@@ -120,7 +120,7 @@ async function watch(
       isFirst = false
       absence = null
     }
-    const updated = () => throttle.poke()
+    const updated = () => throttle.trigger()
     try {
       if (!polled.test(uri)) return await listen(server, uri, { signal, begun, updated })
       for (await begun(); ; await sleep(minIntervalMs, undefined, { signal })) updated()
@@ -132,16 +132,16 @@ async function watch(
     }
   }
 
-  while (!over.aborted) {
+  while (!stopped.aborted) {
     const error = await watchOnce().catch((cause: unknown) => cause)
-    if (over.aborted) return
+    if (stopped.aborted) return
     if (isFirst || !(error instanceof ServiceError) || permanentCodes.includes(error.code)) {
       throw error
     }
     const { message: reason } = error
     if (absence === null) print('away', { reason }, [`cannot be read (${reason}); trying again`])
     absence ??= { reason, sinceMs: performance.now() }
-    await pause(systemTimer, retryMs, over)
+    await pause(systemTimer, retryMs, stopped)
   }
 }
 

@@ -2,7 +2,7 @@ import { columns } from '../../lib/cli/format.ts'
 import type { InstanceRecord } from '../../lib/instances/record.ts'
 import { selectInstances, shortId } from '../../lib/instances/select-instance.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
-import { sceneText } from '../instances/lines.ts'
+import { sceneCell } from '../instances/lines.ts'
 
 /**
  * Chooses the instance that `word` names, or the only one. Throws `usage_invalid` when there are
@@ -44,7 +44,7 @@ function table(instances: readonly InstanceRecord[]): string {
     shortId(record.instance_id),
     record.dcc_type,
     record.display_name,
-    sceneText(record),
+    sceneCell(record),
   ])
   return columns(['ID', 'TYPE', 'NAME', 'SCENE'], rows)
 }

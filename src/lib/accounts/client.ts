@@ -201,15 +201,17 @@ function describeRefusal(response: Response, { url, origin }: AccountsUrl): Serv
   const members = errors?.map(each => `${each.pointer.slice(1)} ${each.detail}`).join('; ')
   const words = members ?? detail
   const { pathname } = new URL(String(asked))
-  const said = words ? `refused: ${words}` : `answered ${method} ${pathname} with status ${status}`
-  if (status === 401) return refuse('auth_refused', said)
-  if (status >= 500) return refuse('registry_failed', said, 'try again later')
+  const summary = words
+    ? `refused: ${words}`
+    : `answered ${method} ${pathname} with status ${status}`
+  if (status === 401) return refuse('auth_refused', summary)
+  if (status >= 500) return refuse('registry_failed', summary, 'try again later')
   if (status === 429) {
     // The header may also hold a date.
     const seconds = Number(headers['retry-after'])
     const wait = seconds > 0 ? `${seconds} s` : 'a while'
-    return refuse('rate_limited', said, `wait ${wait}, then try again`)
+    return refuse('rate_limited', summary, `wait ${wait}, then try again`)
   }
   const hint = reason === undefined ? 'check the address of the accounts server' : undefined
-  return refuse('request_refused', said, hint)
+  return refuse('request_refused', summary, hint)
 }

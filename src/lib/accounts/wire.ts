@@ -30,7 +30,7 @@ export const teamName = z
  * no service token can. `instance`: joining a gateway, which only a service token can.
  */
 export const scopes = ['account', ...serviceScopes] as const
-export type Scope = (typeof scopes)[number]
+export type TokenScope = (typeof scopes)[number]
 
 const controls = /[\u0000-\u001f\u007f-\u009f]/
 

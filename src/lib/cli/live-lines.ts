@@ -16,7 +16,7 @@ export function openLiveLines() {
       if (stdout.writableLength < maxQueuedBytes) stdout.write(line)
     },
     /** Aborted by the first stop signal, and when the reader closed stdout. */
-    over: AbortSignal.any([signals.signal, readerLeft.signal]),
+    stopped: AbortSignal.any([signals.signal, readerLeft.signal]),
     /** Restores the default signal handling. */
     close(): void {
       clearInterval(alive)

@@ -91,8 +91,8 @@ export type AppIdentity = z.output<typeof identity>
 
 const pictureOffer = z.object({
   /** Unknown targets are newer ones. */
-  targets: optional(z.array(z.string()).max(16)).transform(said =>
-    pictureTargets.filter(target => said?.includes(target)),
+  targets: optional(z.array(z.string()).max(16)).transform(names =>
+    pictureTargets.filter(target => names?.includes(target)),
   ),
   /** It draws the scene from where it is told. */
   shots: optional(z.boolean()),
@@ -154,8 +154,8 @@ const event = z
     correlation_id: optional(name),
     metadata: anything,
   })
-  .transform(({ tool_call_id, job_id, correlation_id, ...said }) => {
-    return { ...said, toolCallId: tool_call_id, jobId: job_id, correlationId: correlation_id }
+  .transform(({ tool_call_id, job_id, correlation_id, ...rest }) => {
+    return { ...rest, toolCallId: tool_call_id, jobId: job_id, correlationId: correlation_id }
   })
 
 export const eventsPost = z.object({ events: z.array(event).max(maxBatch) })

@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { messageOf } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
-import { lifeOf } from './process.ts'
+import { healthOf } from './process.ts'
 import { readInstances } from './record-files.ts'
 import { byAge, type InstanceRecord } from './record.ts'
 
@@ -22,7 +22,7 @@ export async function liveInstances(registryDir: string, log: Logger): Promise<I
     return []
   })
   const live = all.filter(({ record, heartbeatMs }) => {
-    return record.hostname === hostname() && lifeOf(record, heartbeatMs) === 'live'
+    return record.hostname === hostname() && healthOf(record, heartbeatMs) === 'live'
   })
   return live.map(({ record }) => record).toSorted(byAge)
 }

@@ -50,7 +50,7 @@ export const instanceStaleMs = 30_000
  * Judges an instance by its process, where that is one of this machine, and its last heartbeat, in
  * milliseconds since the epoch.
  */
-export function lifeOf(
+export function healthOf(
   { hostname: owner, pid, pid_start: start }: InstanceRecord,
   heartbeatMs: number,
 ): 'live' | 'stale' | 'dead' {

@@ -6,7 +6,7 @@ import { errnoOf, isMissing, messageOf } from '../util/errors.ts'
 import type { Logger } from '../util/logger.ts'
 import { isOwn } from '../util/posix.ts'
 import { fail, type Result } from '../util/result.ts'
-import { lifeOf } from './process.ts'
+import { healthOf } from './process.ts'
 import { type InstanceRecord, parseRecord } from './record.ts'
 
 /** One file among the instance records. */
@@ -75,7 +75,7 @@ export async function reapInstances(instancesDir: string, log: Logger): Promise<
   try {
     for (const { record, heartbeatMs } of await readInstances(instancesDir)) {
       const isRecent = Date.now() - heartbeatMs < reapAfterMs
-      if (isRecent || lifeOf(record, heartbeatMs) !== 'dead') continue
+      if (isRecent || healthOf(record, heartbeatMs) !== 'dead') continue
       const id = record.instance_id
       const left = (await readdir(instancesDir)).filter(name => name.startsWith(`${id}.`))
       // The record last, which sorts first: a stop in between leaves the rest to the next look.

@@ -45,8 +45,8 @@ function headOf(delta: JsonObject, count: number): string {
   const from =
     base === undefined ? `checkpoint ${JSON.stringify(checkpoint)}` : `revision ${asText(base)}`
   if (count === 0 && truncated !== true) return `${from} → ${now}: ${nothingFollowed}`
-  const things = count === 1 ? 'object or setting' : 'objects or settings'
-  return `${from} → ${now}: ${truncated === true ? 'at least ' : ''}${count} ${things} changed`
+  const items = count === 1 ? 'object or setting' : 'objects or settings'
+  return `${from} → ${now}: ${truncated === true ? 'at least ' : ''}${count} ${items} changed`
 }
 
 /** Why a delta that is a reset has no changes. */
@@ -60,9 +60,9 @@ export function deltaLines(delta: JsonObject): readonly string[] {
 }
 
 function wordsOf({ changes, truncated }: JsonObject) {
-  const things = thingsIn(arrayOf(changes) as readonly JsonChange[])
+  const items = changedItems(arrayOf(changes) as readonly JsonChange[])
   const rest = truncated === true ? ['other changes are not listed'] : []
-  return { count: things.length, lines: [...linesOf(things), ...rest] }
+  return { count: items.length, lines: [...linesOf(items), ...rest] }
 }
 
 const verbs: Readonly<Record<string, string>> = {
@@ -79,10 +79,10 @@ export function describeChanges(
   changes: readonly JsonChange[],
   shown?: (change: JsonChange, at: number) => boolean,
 ): readonly string[] {
-  return linesOf(thingsIn(changes, shown))
+  return linesOf(changedItems(changes, shown))
 }
 
-function spotOf(change: JsonChange): Spot {
+function locate(change: JsonChange): LocatedChange {
   const { path, kind, id, name, before, after = before } = change
   const way = pointerParts(path)
   const isItem = kind !== 'changed' && /\/\d+$/.test(path) && isJsonObject(after)
@@ -97,18 +97,18 @@ function spotOf(change: JsonChange): Spot {
   return { change, key, list: holder.at(-2) ?? '', label: labelOf({ id, name }), member }
 }
 
-type Thing = ReturnType<typeof thingsIn>[number]
+type ChangedItem = ReturnType<typeof changedItems>[number]
 
 /** The objects and settings that changed, and what is said of each. */
-function thingsIn(
+function changedItems(
   changes: readonly JsonChange[],
   shown: (change: JsonChange, at: number) => boolean = () => true,
 ) {
-  const spots = changes.map(spotOf)
-  const { isExplained, renamingOf } = explanationsIn(spots)
-  const told = spots.filter((spot, at) => shown(spot.change, at) && !isExplained(spot))
+  const located = changes.map(locate)
+  const { isExplained, renamingOf } = explanationsIn(located)
+  const unexplained = located.filter((spot, at) => shown(spot.change, at) && !isExplained(spot))
   return Array.from(
-    Map.groupBy(told, ({ key }) => key),
+    Map.groupBy(unexplained, ({ key }) => key),
     ([key, same]) => {
       const { list, label } = same[0]!
       const renaming = renamingOf(key)
@@ -124,19 +124,19 @@ function thingsIn(
 }
 
 /** One line for all objects of a list of which the same is said. */
-function linesOf(things: readonly Thing[]): readonly string[] {
-  const alike = Map.groupBy(things, ({ key, list, label, words }) =>
+function linesOf(items: readonly ChangedItem[]): readonly string[] {
+  const alike = Map.groupBy(items, ({ key, list, label, words }) =>
     JSON.stringify(list === null || label === null ? key : [list, words]),
   )
   const lines = Array.from(alike.values(), same => {
-    const [{ list, label, words }] = same as [Thing]
+    const [{ list, label, words }] = same as [ChangedItem]
     if (list === null || label === null) return words
     const isObject = objectLists.has(list)
     if (same.length === 1) return `${isObject ? '' : `${short(list)}: `}${label} ${words}`
     const labels = same.map(each => each.label ?? '')
     return `${same.length} ${isObject ? 'objects' : short(list)} ${words}: ${few(labels)}`
   })
-  const unsure = things.flatMap(({ label, isUnsure }) =>
+  const unsure = items.flatMap(({ label, isUnsure }) =>
     isUnsure ? [label ?? 'those without a name'] : [],
   )
   if (unsure.length > 0) {
@@ -147,7 +147,7 @@ function linesOf(things: readonly Thing[]): readonly string[] {
 }
 
 /** "moved 0.50 along x", "(mesh) added", "energy 10 → 5" */
-function textOf({ change, list, label, member }: Spot): string {
+function textOf({ change, list, label, member }: LocatedChange): string {
   const { kind, path, before, after } = change
   if (member.length === 0) {
     const { type } = (after ?? before) as JsonObject
@@ -251,7 +251,7 @@ function short(text: string): string {
 }
 
 /** A change, and where it is. */
-interface Spot {
+interface LocatedChange {
   readonly change: JsonChange
   /** The same for all changes of one object. */
   readonly key: string
@@ -274,7 +274,7 @@ function isLabel({ path, name }: JsonChange): boolean {
 const isOfCollection = /^\/collections\/\d+\/objects$/
 
 /** What needs no words because others say just that, and what objects are called otherwise. */
-function explanationsIn(spots: readonly Spot[]) {
+function explanationsIn(located: readonly LocatedChange[]) {
   const names = new Map<string, JsonChange>()
   const moves = new Map<string, JsonChange>()
   /** What items were called by others, and what they are called now; undefined: of several. */
@@ -282,7 +282,7 @@ function explanationsIn(spots: readonly Spot[]) {
   /** Items of the lists of the scene, by 1 for those that came and -1 for those that went. */
   const passed: { readonly list: string; readonly by: number; readonly item: JsonObject }[] = []
   const inCollections: number[] = []
-  for (const { change, key, list, member } of spots) {
+  for (const { change, key, list, member } of located) {
     const { kind, path, before, after, id, matched } = change
     const [, top] = /^\/([^/]+)\/\d+$/.exec(path) ?? []
     const item = after ?? before
@@ -298,21 +298,21 @@ function explanationsIn(spots: readonly Spot[]) {
     renamed.set(before, renamed.has(before) ? undefined : after)
   }
   /** Whether the same items are meant by the names that they have now. */
-  const isReference = ({ change: { kind, before, after }, member }: Spot): boolean => {
+  const isReference = ({ change: { kind, before, after }, member }: LocatedChange): boolean => {
     if (kind !== 'changed' || !reference.test(member.at(-1) ?? '')) return false
-    const [olds, nows] = [[before].flat(), [after].flat()]
-    const meant = olds.map(each => (renamed.has(each) ? renamed.get(each) : each))
+    const [oldNames, newNames] = [[before].flat(), [after].flat()]
+    const meant = oldNames.map(each => (renamed.has(each) ? renamed.get(each) : each))
     // The application may sort what is selected.
     const textOf = (names: unknown[]) =>
       JSON.stringify(names.map(each => JSON.stringify(each)).sort())
-    return olds.some(each => renamed.has(each)) && textOf(meant) === textOf(nows)
+    return oldNames.some(each => renamed.has(each)) && textOf(meant) === textOf(newNames)
   }
-  const chosen = spots.find(spot => /^\/selection(?:\/ids)?$/.test(spot.change.path))
+  const chosen = located.find(spot => /^\/selection(?:\/ids)?$/.test(spot.change.path))
   const isChosen = chosen && Array.isArray(chosen.change.after) && !isReference(chosen)
   const selected = isChosen ? arrayOf(chosen.change.after) : null
   /** How many more there are of what is meant. */
-  const cameTo = (isMeant: (list: string, type: unknown) => boolean): number =>
-    passed.reduce((sum, { list, by, item }) => (isMeant(list, item.type) ? sum + by : sum), 0)
+  const cameTo = (isCounted: (list: string, type: unknown) => boolean): number =>
+    passed.reduce((sum, { list, by, item }) => (isCounted(list, item.type) ? sum + by : sum), 0)
   /** `counts.materials`, `counts.meshes` and `counts.by_type.mesh` of `dcc-scene/1`. */
   const isCount = (change: JsonChange, [, part = '', type]: readonly string[]): boolean => {
     const single = type ?? (part === 'meshes' ? 'mesh' : part.replace(/s$/, ''))
@@ -331,7 +331,7 @@ function explanationsIn(spots: readonly Spot[]) {
     const isSmall = (rest: number, by: number) => Math.abs(rest) <= 1e-6 * Math.max(1, Math.abs(by))
     return by?.every((each, at) => local !== null && isSmall(each - local[at]!, each)) === true
   }
-  const isExplained = (spot: Spot): boolean => {
+  const isExplained = (spot: LocatedChange): boolean => {
     const { change, key, list, member } = spot
     const { path, before, after, id = change.name } = change
     const [name = '', part = ''] = member

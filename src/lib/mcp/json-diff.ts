@@ -71,9 +71,9 @@ class Diff implements JsonDifferences {
   /** `undefined` stands for a missing value. */
   compare(place: Place, before: unknown, after: unknown): void {
     if (isSame(before, after)) return
-    const [olds, nows] = [objectsIn(before), objectsIn(after)]
-    if (olds !== null && nows !== null && olds.length + nows.length > 0) {
-      this.#compareItems(place, olds, nows)
+    const [oldItems, newItems] = [objectsIn(before), objectsIn(after)]
+    if (oldItems !== null && newItems !== null && oldItems.length + newItems.length > 0) {
+      this.#compareItems(place, oldItems, newItems)
     } else if (isJsonObject(before) && isJsonObject(after)) {
       this.#compareMembers(place, before, after)
     } else if (isLong(before) && isLong(after) && before.length === after.length) {
@@ -219,13 +219,13 @@ export function matchObjects(
     partners.set(item, partner)
     taken.add(partner)
   }
-  let oneRun: boolean | undefined
+  let sameRun: boolean | undefined
   /** Numbers of another run of the application say nothing: then no object has the same one. */
-  const isOneRun = () =>
-    (oneRun ??= haveCommonUid(before, after) || equal().some(({ uid }) => keyOf(uid) !== null))
-  const areTwo = (one: JsonObject, other: JsonObject): boolean => {
+  const isSameRun = () =>
+    (sameRun ??= shareUid(before, after) || equal().some(({ uid }) => keyOf(uid) !== null))
+  const areDistinct = (one: JsonObject, other: JsonObject): boolean => {
     const [a, b] = [keyOf(one.uid), keyOf(other.uid)]
-    return a !== null && b !== null && a !== b && isOneRun()
+    return a !== null && b !== null && a !== b && isSameRun()
   }
   const matchBy = (
     key: (item: JsonObject) => string | number | null,
@@ -233,11 +233,11 @@ export function matchObjects(
   ): void => {
     if (partners.size === Math.min(before.length, after.length)) return
     let further: ReadonlySet<string | number | null> | undefined
-    const olds = Map.groupBy(before, key)
+    const oldItems = Map.groupBy(before, key)
     for (const [own, [item, ...twins]] of Map.groupBy(after, key)) {
-      const [partner, ...oldTwins] = olds.get(own) ?? []
+      const [partner, ...oldTwins] = oldItems.get(own) ?? []
       if (own === null || !item || !partner || twins.length + oldTwins.length > 0) continue
-      if (partners.has(item) || taken.has(partner) || areTwo(item, partner)) continue
+      if (partners.has(item) || taken.has(partner) || areDistinct(item, partner)) continue
       further ??= new Set(more().map(key))
       if (!further.has(own)) pair(item, partner)
     }
@@ -253,13 +253,14 @@ export function matchObjects(
   const joined = after.filter(each => !partners.has(each))
   const known = new Set(left.map(each => identityBy(identities, each)))
   if (!joined.some(each => known.has(identityBy(identities, each)))) return { partners, unsure }
-  const ranks = isOneRun() ? ['uid', ...identities] : identities
-  const identityOf = (item: JsonObject) => identityBy(ranks, item)
-  const leftOf = Map.groupBy(left, identityOf)
-  for (const [identity, nows] of Map.groupBy(joined, identityOf)) {
-    const olds = leftOf.get(identity) ?? []
-    if (olds.length > 0) for (const each of [...olds, ...nows]) unsure.add(each)
-    for (const [at, partner] of olds.slice(0, nows.length).entries()) pair(nows[at]!, partner)
+  const members = isSameRun() ? ['uid', ...identities] : identities
+  const identityOf = (item: JsonObject) => identityBy(members, item)
+  const unmatched = Map.groupBy(left, identityOf)
+  for (const [identity, newItems] of Map.groupBy(joined, identityOf)) {
+    const oldItems = unmatched.get(identity) ?? []
+    if (oldItems.length > 0) for (const each of [...oldItems, ...newItems]) unsure.add(each)
+    for (const [at, partner] of oldItems.slice(0, newItems.length).entries())
+      pair(newItems[at]!, partner)
   }
   return { partners, unsure }
 }
@@ -281,7 +282,7 @@ function keyOf(value: unknown): string | number | null {
   return isSame(value, number) ? number : `\0${digitsOf(value)}`
 }
 
-function haveCommonUid(before: readonly JsonObject[], after: readonly JsonObject[]): boolean {
+function shareUid(before: readonly JsonObject[], after: readonly JsonObject[]): boolean {
   const uids = new Set(before.map(({ uid }) => keyOf(uid)))
   return after.some(({ uid }) => keyOf(uid) !== null && uids.has(keyOf(uid)))
 }

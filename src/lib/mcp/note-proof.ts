@@ -1,6 +1,9 @@
 import { nothingFollowed } from './change-words.ts'
 import { type Unconfirmed, unconfirmedLine } from './unconfirmed.ts'
 
+/** Characters of what a person or an AI writes in a note, or in an answer to one. */
+export const maxNoteTextChars = 4000
+
 /** What the server itself saw after an answer to a note. Members have the same names on the wire. */
 export interface NoteProof extends Unconfirmed {
   /** False: the scene was still changing, or a connected application did not confirm it. */

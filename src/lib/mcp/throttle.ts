@@ -5,25 +5,25 @@ interface ThrottleOptions {
   readonly clock?: Clock
   /** Between the starts of two runs. */
   readonly minIntervalMs: number
-  /** Run only after this time without a poke; 0 by default. */
-  readonly settleMs?: number
+  /** Run only after this time without a trigger; 0 by default. */
+  readonly debounceMs?: number
   /** `updates`: the pokes since the last run. Must not reject. */
   readonly run: (updates: number) => Promise<void>
 }
 
-/** Pokes that go on delay a run for this many times `settleMs` at most. */
-const maxSettles = 10
+/** Triggers that go on delay a run for this many times `debounceMs` at most. */
+const maxDebounces = 10
 
 /**
  * A throttle: runs at once, or when the pokes have settled; then at most once an interval, never
- * concurrently, and always once after the last poke.
+ * concurrently, and always once after the last trigger.
  */
 export class Throttle {
   readonly #options: ThrottleOptions
   readonly #clock: Clock
   #waiting = 0
-  #firstPokeMs = 0
-  #lastPokeMs = 0
+  #firstTriggerMs = 0
+  #lastTriggerMs = 0
   #lastRunMs = -Infinity
   #isRunning = false
   #isStopped = false
@@ -34,9 +34,9 @@ export class Throttle {
     this.#clock = options.clock ?? monotonicClock
   }
 
-  poke(): void {
-    this.#lastPokeMs = this.#clock.now()
-    if (this.#waiting++ === 0) this.#firstPokeMs = this.#lastPokeMs
+  trigger(): void {
+    this.#lastTriggerMs = this.#clock.now()
+    if (this.#waiting++ === 0) this.#firstTriggerMs = this.#lastTriggerMs
     this.#plan()
   }
 
@@ -48,10 +48,10 @@ export class Throttle {
   /** Runs, or waits until the next run may be due. */
   #plan(): void {
     if (this.#isStopped || this.#isRunning || this.#waiting === 0 || this.#cancel !== null) return
-    const { timer, minIntervalMs, settleMs = 0 } = this.#options
-    const latestMs = this.#firstPokeMs + maxSettles * settleMs
-    const settledMs = Math.min(this.#lastPokeMs + settleMs, latestMs)
-    const waitMs = Math.max(settledMs, this.#lastRunMs + minIntervalMs) - this.#clock.now()
+    const { timer, minIntervalMs, debounceMs = 0 } = this.#options
+    const latestMs = this.#firstTriggerMs + maxDebounces * debounceMs
+    const debouncedMs = Math.min(this.#lastTriggerMs + debounceMs, latestMs)
+    const waitMs = Math.max(debouncedMs, this.#lastRunMs + minIntervalMs) - this.#clock.now()
     if (waitMs <= 0) return void this.#run()
     this.#cancel = timer.after(waitMs, () => {
       this.#cancel = null

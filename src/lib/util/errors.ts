@@ -100,13 +100,13 @@ export class ServiceError extends Error {
 }
 
 /** Whether the message must not reach clients of a server. */
-export function isLocal({ code }: ServiceError): boolean {
+export function isPrivate({ code }: ServiceError): boolean {
   return code in localErrors
 }
 
 /** What clients of a server may know of the message. */
 export function publicMessage(error: ServiceError): string {
-  if (!isLocal(error)) return error.message
+  if (!isPrivate(error)) return error.message
   const { code } = error
   if (code === 'storage_full') return 'the server has no room left to store this'
   if (code === 'storage_unavailable') return 'the server cannot reach its storage now; try again'

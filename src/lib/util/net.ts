@@ -68,13 +68,13 @@ export function refuseForeignListeners(agent: Agent, refusal: () => Error): void
   agent.createConnection = (options, done) => {
     const socket = create(options) as Socket
     let isTold = false
-    const tell = (error: Error | null): void => {
+    const settle = (error: Error | null): void => {
       if (!isTold) done?.(error, socket)
       isTold = true
     }
-    socket.once('error', tell)
+    socket.once('error', settle)
     // A server that ends may close a connection without an error, and the request must not hang.
-    socket.once('close', () => tell(Object.assign(new Error('closed'), { code: 'ECONNRESET' })))
+    socket.once('close', () => settle(Object.assign(new Error('closed'), { code: 'ECONNRESET' })))
     socket.once('connect', () => {
       void isForeignSocket(socket).then(isForeign => {
         if (socket.destroyed) return
@@ -82,8 +82,8 @@ export function refuseForeignListeners(agent: Agent, refusal: () => Error): void
           socket.destroy(refusal())
           return
         }
-        socket.off('error', tell)
-        tell(null)
+        socket.off('error', settle)
+        settle(null)
       })
     })
     return undefined

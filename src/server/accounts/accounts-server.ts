@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { RegistrationMode } from '../../lib/accounts/protocol.ts'
-import { defaultLimits } from '../../lib/config/limits.ts'
 import { isLoopback } from '../../lib/util/net.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { stoppable, ServerSocket } from '../http/server-socket.ts'
@@ -9,7 +8,7 @@ import { openDatabase } from '../database/database.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import { listenerOf } from '../http/app.ts'
 import type { ListenOptions } from '../http/listen-options.ts'
-import { httpDefaults } from '../http/limits.ts'
+import { serverDefaults } from '../http/limits.ts'
 import { Metrics } from '../http/metrics.ts'
 import { createAccountsApp } from './app.ts'
 import { LoginLimits } from './login-limits.ts'
@@ -50,7 +49,7 @@ export async function startAccountsServer(
   cancelled?: Pick<AbortSignal, 'throwIfAborted'>,
 ) {
   const { dataDir, database: url, publicUrl, log } = options
-  const local = isLocal(options)
+  const local = isLocalOnly(options)
   const registration = options.registration ?? (local ? 'open' : 'invite')
 
   // Ended in reverse order: at the stop, or at once when a later step of the start fails.
@@ -66,8 +65,7 @@ export async function startAccountsServer(
   repeatedly(keyReloadMs, 'signing keys were not reloaded', () => keys.reload())
   repeatedly(sweepMs, 'ended rows were not removed', () => store.sweep(Date.now()))
 
-  const limits = { ...defaultLimits, ...httpDefaults }
-  const socket = new ServerSocket(options, { limits, log })
+  const socket = new ServerSocket(options, { limits: serverDefaults, log })
   opened.defer(() => socket.stop())
   const issuer = publicUrl === undefined ? localIssuer : socket.url
   const app = createAccountsApp({
@@ -94,7 +92,7 @@ export async function startAccountsServer(
  * Returns whether only this machine reaches the accounts server. A proxy before a loopback address
  * lets others in: `--trusted-proxy` names it, `--public-url` or `--allowed-host` its address.
  */
-export function isLocal(options: Omit<ListenOptions, 'port'>): boolean {
+export function isLocalOnly(options: Omit<ListenOptions, 'port'>): boolean {
   const { host, publicUrl, allowedHosts = [], trustedProxies = [] } = options
   const named = publicUrl === undefined ? allowedHosts : [...allowedHosts, new URL(publicUrl).host]
   const names = named.map(name => name.replace(/:\d+$/, ''))

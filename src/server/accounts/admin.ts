@@ -5,7 +5,7 @@ import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import { openDatabase } from '../database/database.ts'
-import type { AccountRow, AccountTables, AuditEntry } from './schema.ts'
+import type { AccountRow, AccountTables, AccountAuditEntry } from './schema.ts'
 import { AccountStore } from './store.ts'
 import { hashOfSecret } from './tokens.ts'
 
@@ -81,7 +81,7 @@ export class Admin implements AsyncDisposable {
   async record(
     action: string,
     accountId: string | null,
-    details: AuditEntry['details'] = {},
+    details: AccountAuditEntry['details'] = {},
   ): Promise<void> {
     const row = { atMs: Date.now(), action, accountId, address: null }
     await this.store.audit({ ...row, details: { by: 'owner', ...details } })

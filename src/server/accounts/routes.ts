@@ -9,7 +9,7 @@ import type { LoginLimits } from './login-limits.ts'
 import { type AccountsEnv, authenticate, describe, jsonBody, requireLogin } from './middleware.ts'
 import { findPasswordFlaw, type Passwords } from './passwords.ts'
 import { AccountsProblem } from './problems.ts'
-import type { AuditEntry, NewAccount, NewServiceToken } from './schema.ts'
+import type { AccountAuditEntry, NewAccount, NewServiceToken } from './schema.ts'
 import type { AccountStore } from './store.ts'
 import {
   hashOfSecret,
@@ -269,7 +269,7 @@ export function addRoutes(app: Hono<AccountsEnv>, services: Services): void {
   async function audit(
     c: Context<AccountsEnv>,
     action: string,
-    details: AuditEntry['details'] = {},
+    details: AccountAuditEntry['details'] = {},
     accountId = c.env.call.principal || null,
   ): Promise<void> {
     const { peer: address } = c.env.call

@@ -50,7 +50,7 @@ export interface CodeRow {
   expiresAtMs: number
 }
 
-export interface AuditEntry {
+export interface AccountAuditEntry {
   atMs: number
   /** As in `login.failed`, `logout`. */
   action: string
@@ -73,7 +73,7 @@ export interface AccountTables {
   serviceTokens: ServiceTokenRow
   codes: CodeRow
   /** `details` is JSON. */
-  audit: Omit<AuditEntry, 'details'> & { id: Generated<number>; details: string }
+  audit: Omit<AccountAuditEntry, 'details'> & { id: Generated<number>; details: string }
 }
 
 /** Raised when the tables change. */

@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts'
 import {
   type AccountRow,
   type AccountTables,
-  type AuditEntry,
+  type AccountAuditEntry,
   type CodeRow,
   type NewAccount,
   type NewServiceToken,
@@ -253,7 +253,7 @@ export class AccountStore {
     return findCode(this.#db, hash, nowMs)
   }
 
-  async audit(entry: AuditEntry): Promise<void> {
+  async audit(entry: AccountAuditEntry): Promise<void> {
     const row = { ...entry, details: JSON.stringify(entry.details) }
     await this.#db.insertInto('audit').values(row).execute()
   }
@@ -270,7 +270,7 @@ export class AccountStore {
     if (accountId !== undefined) query = query.where('accountId', '=', accountId)
     const rows = await query.execute()
     return rows.map(({ id, details, ...row }) => {
-      const parsed: AuditEntry['details'] = JSON.parse(details)
+      const parsed: AccountAuditEntry['details'] = JSON.parse(details)
       return { ...row, details: parsed }
     })
   }

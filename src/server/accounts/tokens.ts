@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
 import { serviceScopes } from '../../lib/accounts/protocol.ts'
-import type { Scope, TokenResponse } from '../../lib/accounts/wire.ts'
+import type { TokenScope, TokenResponse } from '../../lib/accounts/wire.ts'
 import { isUuid } from '../../lib/util/text.ts'
 import { AccountsProblem } from './problems.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -15,7 +15,7 @@ const sessionMs = 30 * dayMs
 const graceMs = 60_000
 /** How far the clocks of several servers may be apart. */
 const clockToleranceSeconds = 5
-const sessionScopes: Scope[] = ['account', 'read', 'publish']
+const sessionScopes: TokenScope[] = ['account', 'read', 'publish']
 export const serviceTokenPrefix = 'svc_'
 /** Before the id of the session and the secret. */
 const refreshTokenPrefix = 'srt_'
@@ -25,7 +25,7 @@ const secretChars = 43
 /** The caller of a request. Exactly one of `session` and `token` is not null. */
 export interface Principal {
   account: AccountRow
-  scopes: Scope[]
+  scopes: TokenScope[]
   session: SessionRow | null
   token: ServiceTokenRow | null
 }

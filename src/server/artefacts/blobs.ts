@@ -23,11 +23,11 @@ const maxLoads = 4
  */
 export class Blobs {
   readonly #store: ArtefactStore
-  readonly #inTurn = pLimit(maxLoads)
+  readonly #queue = pLimit(maxLoads)
   readonly #kept = new LRUCache<string, EncodedBlob, ArtefactRef>({
     maxSize: cacheBytes,
     sizeCalculation: ({ base64 }) => base64.byteLength + keptOverheadBytes,
-    fetchMethod: (hex, _, { context }) => this.#inTurn(() => this.#encoded(hex, context)),
+    fetchMethod: (hex, _, { context }) => this.#queue(() => this.#encoded(hex, context)),
   })
   /** Streamed lately; together no more than the cache could hold, so keeping them pays. */
   readonly #lately = new LRUCache<string, true>({ maxSize: cacheBytes })
@@ -50,7 +50,7 @@ export class Blobs {
 
   /** Up to `length` bytes from `start` on, unverified. */
   bytes(hex: string, ref: ArtefactRef, start: number, length: number): Promise<Buffer> {
-    return this.#inTurn(async () => {
+    return this.#queue(async () => {
       await using artefact = await this.#open(hex, ref)
       const end = Math.min(start + length, ref.size_bytes)
       return await collect(artefact.range(start, end), Math.max(0, end - start))

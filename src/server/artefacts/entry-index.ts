@@ -2,7 +2,7 @@ import { ResourceUriInvalid } from '../resources/errors.ts'
 import type { ArtefactRef } from './sidecar.ts'
 
 /** What is known of a stored artefact. */
-export interface Entry {
+export interface ArtefactEntry {
   readonly hex: string
   readonly createdMs: number
   /** Infinity: it does not expire. */
@@ -13,7 +13,7 @@ export interface Entry {
 }
 
 /** Place of an artefact in the order: newest first, equal times by hash. */
-type Position = Pick<Entry, 'createdMs' | 'hex'>
+type Position = Pick<ArtefactEntry, 'createdMs' | 'hex'>
 
 export interface ArtefactPage {
   /** Newest first. */
@@ -30,17 +30,17 @@ export class EntryIndex {
   changes = 0
   totalBytes = 0
   /** Newest first. */
-  ordered: readonly Entry[] = []
+  ordered: readonly ArtefactEntry[] = []
   #earliestExpiryMs: number | null = null
-  readonly #shards = new Map<string, Map<string, Entry>>()
+  readonly #shards = new Map<string, Map<string, ArtefactEntry>>()
   readonly #pages = new Map<string, ArtefactPage>()
 
-  get(hex: string): Entry | undefined {
+  get(hex: string): ArtefactEntry | undefined {
     return this.shard(hex.slice(0, 2)).get(hex)
   }
 
   /** The entries whose hash begins with these two digits. */
-  shard(name: string): ReadonlyMap<string, Entry> {
+  shard(name: string): ReadonlyMap<string, ArtefactEntry> {
     return this.#shards.get(name) ?? new Map()
   }
 
@@ -54,7 +54,7 @@ export class EntryIndex {
   }
 
   /** Adds entries, or replaces those with the same hash. */
-  put(entries: readonly Entry[]): void {
+  put(entries: readonly ArtefactEntry[]): void {
     if (entries.length === 0) return
     this.remove(entries.map(({ hex }) => hex))
     for (const entry of entries) {
@@ -74,7 +74,7 @@ export class EntryIndex {
   }
 
   remove(hashes: readonly string[]): void {
-    const gone = new Set<Entry>()
+    const gone = new Set<ArtefactEntry>()
     for (const hex of hashes) {
       const entry = this.get(hex)
       if (entry === undefined) continue

@@ -19,7 +19,7 @@ import {
 import type { Spooled } from './spool.ts'
 
 /** Clocks of file systems tick in steps of some milliseconds: two changes may share one time. */
-const settleMs = 20
+const mtimeStepMs = 20
 /** What was not written, renamed or copied for so long was left behind by a killed process. */
 const leftoverMs = 60 * 60 * 1000
 /** A multiple of 3, so that pieces turn into base64 without remainder. */
@@ -212,7 +212,7 @@ function mtimeOf(folder: string): number | null {
 
 /** The time; null when a later change could carry the same one. */
 function settled(mtimeMs: number | null): number | null {
-  return mtimeMs !== null && Date.now() - mtimeMs > settleMs ? mtimeMs : null
+  return mtimeMs !== null && Date.now() - mtimeMs > mtimeStepMs ? mtimeMs : null
 }
 
 function statsOf(path: string): fs.Stats | undefined {

@@ -7,7 +7,7 @@ import { isArtefactHex } from '../../lib/mcp/uris.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Clock, systemClock } from '../../lib/util/time.ts'
-import { type ArtefactPage, type Entry, EntryIndex } from './entry-index.ts'
+import { type ArtefactPage, type ArtefactEntry, EntryIndex } from './entry-index.ts'
 import { type ArtefactFiles, type Body, type StoredSidecar, withStorageErrors } from './files.ts'
 import {
   type ArtefactFields,
@@ -256,7 +256,7 @@ export class ArtefactStore {
     }
     for (const hex of this.#hidden.keys())
       if (shards.get(hex.slice(0, 2))?.has(hex) === false) this.#hidden.delete(hex)
-    const found: Entry[] = []
+    const found: ArtefactEntry[] = []
     const wanted = [...this.#unread]
     for (let at = 0; at < wanted.length; at += readsAtOnce) {
       const batch = wanted.slice(at, at + readsAtOnce)
@@ -275,7 +275,7 @@ export class ArtefactStore {
   }
 
   /** Empty when there is no sidecar, or none that can be used, which hides this artefact alone. */
-  async #read(hex: string, version: string): Promise<Entry[]> {
+  async #read(hex: string, version: string): Promise<ArtefactEntry[]> {
     let failure: unknown
     try {
       const sidecar = await this.#files.sidecar(hex)
@@ -294,23 +294,23 @@ export class ArtefactStore {
     return []
   }
 
-  #hide(entries: Pick<Entry, 'hex' | 'version'>[]): void {
+  #hide(entries: Pick<ArtefactEntry, 'hex' | 'version'>[]): void {
     for (const { hex, version } of entries) this.#hidden.set(hex, version)
     this.#index.remove(entries.map(({ hex }) => hex))
   }
 
   /** Null when the sidecar is invalid. */
-  #entryOf(hex: string, { text, version }: StoredSidecar): Entry | null {
+  #entryOf(hex: string, { text, version }: StoredSidecar): ArtefactEntry | null {
     const ref = parseSidecar(text, hex)
     return ref && this.#entry(hex, ref, version)
   }
 
-  #entry(hex: string, ref: ArtefactRef, version: string): Entry {
+  #entry(hex: string, ref: ArtefactRef, version: string): ArtefactEntry {
     const expiresMs = expiryMs(ref, this.#limits.artefactTtlMs)
     return { hex, createdMs: Date.parse(ref.created_at), expiresMs, ref, version }
   }
 
-  #hasExpired({ expiresMs }: Entry): boolean {
+  #hasExpired({ expiresMs }: ArtefactEntry): boolean {
     return expiresMs <= this.#clock.now()
   }
 
@@ -333,7 +333,7 @@ export class ArtefactStore {
   }
 
   /** Unless it was stored again meanwhile: then it comes back with the next refresh. */
-  async #removeUnchanged({ hex, version }: Entry): Promise<void> {
+  async #removeUnchanged({ hex, version }: ArtefactEntry): Promise<void> {
     await this.#exclusively(hex, async () => {
       await this.#files.remove(hex, version)
       this.#index.remove([hex])

@@ -14,7 +14,7 @@ const requestMs = 5000
 const wellKnown = '/.well-known/oauth-protected-resource'
 
 /** Where users of an accounts server have instances, users of another provider have none. */
-const stranger: Viewer = { accountId: null, username: null, team: null, schemes: null }
+const unknownViewer: Viewer = { accountId: null, username: null, team: null, schemes: null }
 
 /** 503, not 401, so that clients keep their tokens. */
 const unavailable = refuse(
@@ -86,7 +86,7 @@ export function createOAuth(settings: OAuthSettings, deps: AuthDeps): Auth {
       principal: `${issuer} ${JSON.stringify([sub, client])}`,
       mayWrite,
       expiresAtMs: (exp + clockToleranceSeconds) * 1000,
-      viewer: accounts === undefined ? undefined : stranger,
+      viewer: accounts === undefined ? undefined : unknownViewer,
     }
   }
 

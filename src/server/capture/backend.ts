@@ -43,7 +43,7 @@ export interface CaptureFailure {
     | 'failed'
   readonly message: string
   /** What the application said of its own failure: for the log. */
-  readonly said?: string
+  readonly detail?: string
 }
 
 export interface CaptureForm {

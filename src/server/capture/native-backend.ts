@@ -32,7 +32,7 @@ export const nativeBackend: CaptureBackend = {
     if (window === undefined) return fail({ reason: 'no_window', message: noWindow(target) })
     if (asked(() => window.isMinimized()) === true) return fail(minimised)
     try {
-      return await shoot(window, form)
+      return await grab(window, form)
     } catch (error) {
       const text = cleanText(messageOf(error), 200)
       const message = `the system gave no picture of the window: ${text}`
@@ -87,13 +87,13 @@ const minimised: CaptureFailure = {
  * given where process ids mean nothing: it then decides alone.
  */
 function findWindows(windows: readonly Window[], { pid, title }: CaptureTarget) {
-  const isMeant = (window: Window) =>
+  const isCandidate = (window: Window) =>
     title === null
       ? asked(() => window.pid()) === pid
       : asked(() => window.title())
           ?.toLowerCase()
           .includes(title.toLowerCase())
-  return windows.filter(isMeant).toSorted((one, other) => areaOf(other) - areaOf(one))
+  return windows.filter(isCandidate).toSorted((one, other) => areaOf(other) - areaOf(one))
 }
 
 function areaOf(window: Window): number {
@@ -114,7 +114,7 @@ function noWindow({ pid, title }: CaptureTarget): string {
   return `process ${pid} of the application has no window that can be seen from here`
 }
 
-async function shoot(window: Window, form: CaptureForm): Promise<Result<Capture, CaptureFailure>> {
+async function grab(window: Window, form: CaptureForm): Promise<Result<Capture, CaptureFailure>> {
   const image = await window.captureImage()
   // The compositor may have ended meanwhile.
   const composited = isLinux ? await checkCompositor(process.env) : ok(null)

@@ -38,7 +38,7 @@ const oneAtATime = pLimit(1)
 const options: SharpOptions = { limitInputPixels: 64_000_000, pages: 1 }
 
 /** Transparent pixels are shown on grey, where both dark and bright objects can be seen. */
-const ground = { r: 128, g: 128, b: 128 }
+const background = { r: 128, g: 128, b: 128 }
 
 function loadSharp() {
   loading ??= import('sharp').then(
@@ -67,7 +67,7 @@ async function withSharp<Made>(
         const raw = { ...size, channels }
         return await make(sharp(bytes, { ...options, raw }).removeAlpha())
       }
-      const source = sharp(bytes, options).flatten({ background: ground })
+      const source = sharp(bytes, options).flatten({ background })
       return await make(source.toColourspace('srgb'))
     } catch {
       return null

@@ -29,7 +29,7 @@ const maxWaiting = 64
 const restMs = 250
 
 /** Readers with the same wish share a picture. */
-interface PictureWish {
+interface PictureRequest {
   readonly view: CaptureView
   readonly maxWidth: number
   readonly shot?: PictureShot
@@ -55,7 +55,7 @@ interface WindowCaptureParts {
   readonly onTaken?: (view: CaptureView) => void
 }
 
-const notLooked: Unavailable = {
+const notProbed: Unavailable = {
   reason: 'not_tried',
   message: 'the window of the application is being looked for',
   hint: 'read again in a moment',
@@ -75,15 +75,15 @@ export class WindowCapture implements CaptureSource {
   readonly #parts: WindowCaptureParts
   readonly #found = new Map<BackendName, Result<null, Unavailable>>()
   readonly #flights = new Map<string, Flight>()
-  readonly #inTurn = pLimit(1)
+  readonly #queue = pLimit(1)
   readonly #listeners = new Set<() => void>()
   #target: Result<CaptureTarget, Unavailable>
-  #looking: Promise<void> | null = null
+  #probing: Promise<void> | null = null
   #isOutdated = false
   #unavailable: Unavailable | null
   #hasViewport = false
 
-  /** Nothing is looked for before `aim`. */
+  /** Nothing is looked for before `setTarget`. */
   constructor(parts: WindowCaptureParts, waitsFor: Unavailable) {
     this.#parts = parts
     this.#target = fail(waitsFor)
@@ -99,20 +99,20 @@ export class WindowCapture implements CaptureSource {
   }
 
   /** Sets whose window is captured, or why none is, and looks for it. */
-  aim(target: Result<CaptureTarget, Unavailable>): void {
+  setTarget(target: Result<CaptureTarget, Unavailable>): void {
     if (!isDeepStrictEqual(target, this.#target)) {
       this.#drop()
       this.#found.clear()
     }
     this.#target = target
     this.#update()
-    void this.look()
+    void this.probe()
   }
 
-  look(): Promise<void> {
+  probe(): Promise<void> {
     this.#isOutdated = true
-    this.#looking ??= this.#lookOften().finally(() => (this.#looking = null))
-    return this.#looking
+    this.#probing ??= this.#probeAll().finally(() => (this.#probing = null))
+    return this.#probing
   }
 
   async read(
@@ -148,15 +148,15 @@ export class WindowCapture implements CaptureSource {
   }
 
   /** Once more when the application changed meanwhile. */
-  async #lookOften(): Promise<void> {
+  async #probeAll(): Promise<void> {
     while (this.#isOutdated) {
       this.#isOutdated = false
       const target = this.#target
       await Promise.all(
         this.#parts.backends.map(async backend => {
           if (!target.ok && backend.name !== 'host') return
-          const probing = backend.probe(target.ok ? target.value : nowhere)
-          const found = await probing.catch((error: unknown) => {
+          const pending = backend.probe(target.ok ? target.value : noTarget)
+          const found = await pending.catch((error: unknown) => {
             this.#parts.log.error({ err: error }, 'a window cannot be looked for')
             return fail(broken)
           })
@@ -181,7 +181,7 @@ export class WindowCapture implements CaptureSource {
     const last = this.#parts.backends.at(-1)
     if (!this.#target.ok && last?.name !== 'host') return this.#target.failure
     const found = last && this.#found.get(last.name)
-    return found?.ok === false ? found.failure : notLooked
+    return found?.ok === false ? found.failure : notProbed
   }
 
   #update(): void {
@@ -190,15 +190,15 @@ export class WindowCapture implements CaptureSource {
     this.#hasViewport = this.#parts.backends.some(({ viewport }) => viewport?.offered())
     const isCaptured = this.#unavailable === null
     if (isCaptured !== (before === null)) {
-      const said = isCaptured ? 'can be captured' : 'cannot be captured any more'
-      this.#parts.log.info({ why: this.#unavailable?.message }, `the window ${said}`)
+      const text = isCaptured ? 'can be captured' : 'cannot be captured any more'
+      this.#parts.log.info({ why: this.#unavailable?.message }, `the window ${text}`)
     } else if (hadViewport === this.#hasViewport) return
     for (const listener of this.#listeners) listener()
   }
 
-  async #join(wish: PictureWish, signal?: AbortSignal): Promise<TakenPicture> {
-    const key = JSON.stringify(wish)
-    const flight = this.#flights.get(key) ?? this.#start(wish, key)
+  async #join(request: PictureRequest, signal?: AbortSignal): Promise<TakenPicture> {
+    const key = JSON.stringify(request)
+    const flight = this.#flights.get(key) ?? this.#start(request, key)
     flight.readers++
     const cancel = onAbort(signal, () => {
       if (--flight.readers > 0) return
@@ -212,16 +212,16 @@ export class WindowCapture implements CaptureSource {
     }
   }
 
-  #start(wish: PictureWish, key: string): Flight {
-    if (this.#inTurn.pendingCount >= maxWaiting) {
+  #start(request: PictureRequest, key: string): Flight {
+    if (this.#queue.pendingCount >= maxWaiting) {
       const message = 'too many readers wait for a picture of the window'
       const data = { reason: 'busy' }
       throw new ServiceError('resource_failed', message, { hint: 'read again in a moment', data })
     }
     const stop = new AbortController()
-    const picture = this.#inTurn(() => this.#take(wish, stop.signal))
-    if (wish.shot !== undefined) {
-      void this.#inTurn(() => new Promise<void>(rested => void systemTimer.after(restMs, rested)))
+    const picture = this.#queue(() => this.#take(request, stop.signal))
+    if (request.shot !== undefined) {
+      void this.#queue(() => new Promise<void>(resolve => void systemTimer.after(restMs, resolve)))
     }
     const flight: Flight = { picture, stop, readers: 0 }
     this.#flights.set(key, flight)
@@ -240,9 +240,9 @@ export class WindowCapture implements CaptureSource {
     this.#flights.clear()
   }
 
-  async #take({ view, ...asked }: PictureWish, signal: AbortSignal): Promise<TakenPicture> {
+  async #take({ view, ...asked }: PictureRequest, signal: AbortSignal): Promise<TakenPicture> {
     const { log, backends } = this.#parts
-    const target = this.#target.ok ? this.#target.value : nowhere
+    const target = this.#target.ok ? this.#target.value : noTarget
     const ways =
       view === 'window'
         ? this.#usable().map(way => (form: CaptureForm) => way.capture(target, form))
@@ -258,9 +258,9 @@ export class WindowCapture implements CaptureSource {
       log.debug(taken.failure, 'no picture of the window')
       failure ??= taken.failure
     }
-    if (signal.aborted) throw readFailure(left)
-    if (view === 'window') void this.look()
-    throw readFailure(failure ?? (view === 'window' ? left : noView))
+    if (signal.aborted) throw readFailure(applicationLeft)
+    if (view === 'window') void this.probe()
+    throw readFailure(failure ?? (view === 'window' ? applicationLeft : noView))
   }
 
   /** Ends by its deadline, and when no reader waits any more. */
@@ -282,14 +282,14 @@ export class WindowCapture implements CaptureSource {
 }
 
 /** The target of an application that draws itself. */
-const nowhere: CaptureTarget = { pid: null, title: null }
+const noTarget: CaptureTarget = { pid: null, title: null }
 
 const noView: CaptureFailure = {
   reason: 'failed',
   message: 'the application draws no picture of its scene',
 }
 
-const left: CaptureFailure = {
+const applicationLeft: CaptureFailure = {
   reason: 'no_window',
   message: 'the application left or changed before its picture was taken',
 }

@@ -66,7 +66,7 @@ export class Checkpoints {
   readonly #parts: CheckpointsParts
   readonly #oneThread = pLimit(1)
   readonly #closing = new AbortController()
-  #told: () => void = () => {}
+  #listener: () => void = () => {}
 
   constructor(parts: CheckpointsParts) {
     this.#parts = parts
@@ -85,8 +85,8 @@ export class Checkpoints {
   }
 
   /** Sets the listener of changes. */
-  onChange(told: () => void): void {
-    this.#told = told
+  onChange(listener: () => void): void {
+    this.#listener = listener
   }
 
   /** The oldest first, without those whose facts are damaged. */
@@ -133,14 +133,14 @@ export class Checkpoints {
     const made = { name, created_at, by, stored_bytes: packed.length }
     const checkpoint = { ...made, ...unconfirmed, ...(ofNote && { of_note: true }) }
     await this.#keep(document, checkpoint, packed)
-    this.#told()
+    this.#listener()
     return checkpoint
   }
 
   /** Throws `resource_not_found`. */
   async remove(name: string, document = this.#parts.document()): Promise<void> {
     await (await existing(document, name)).remove()
-    this.#told()
+    this.#listener()
   }
 
   /** Gives one document the checkpoints of another one, as far as there is room for them. */

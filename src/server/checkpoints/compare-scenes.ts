@@ -27,7 +27,7 @@ export interface SceneComparison extends JsonDifferences {
 }
 
 /** Changes among which those of the targets are looked for: more than most scenes can have. */
-const maxLooked = 1_000_000
+const maxSearched = 1_000_000
 
 /**
  * What changed between two scenes. What belongs to an object: its children, and items of other
@@ -37,16 +37,16 @@ export function compareScenes(compared: ComparedScenes): SceneComparison {
   const { base, current, maxChanges, targets } = compared
   if (base === current) return { changes: [], truncated: false, ofTargets: 0, now: targets }
   const [before, after] = [parseScene(base), parseScene(current)]
-  const found = changesBetween(before, after, targets.length > 0 ? maxLooked : maxChanges)
+  const found = changesBetween(before, after, targets.length > 0 ? maxSearched : maxChanges)
   if (targets.length === 0) return { ...found, ofTargets: 0, now: [] }
-  const { family, now } = familyOf(before, after, targets)
-  const named = new Set([...family].flatMap(namesIn))
+  const { family: related, now } = relatedObjects(before, after, targets)
+  const named = new Set([...related].flatMap(namesIn))
   const isOwn = ({ path, kind }: JsonChange): boolean => {
     const [list = '', place, ...rest] = pointerParts(path)
     const isGone = rest.length === 0 && (kind === 'removed' || kind === 'omitted')
     const item: unknown = arrayOf((isGone ? before : after)[list])[Number(place)]
     if (!isJsonObject(item)) return false
-    if (list === 'objects') return family.has(item)
+    if (list === 'objects') return related.has(item)
     return [item.id, item.name].some(each => each != null && named.has(asText(each)))
   }
   const groups = Map.groupBy(found.changes, isOwn)
@@ -57,10 +57,10 @@ export function compareScenes(compared: ComparedScenes): SceneComparison {
 }
 
 /** The targets and all below them, as they are in each of the scenes, and what they are called now. */
-function familyOf(before: JsonObject, after: JsonObject, targets: readonly SceneTarget[]) {
-  const [olds, news] = [objectsOf(before), objectsOf(after)]
-  const [oldIndex, newIndex] = [indexObjects(olds), indexObjects(news)]
-  const { partners: oldOf } = matchObjects(olds, news)
+function relatedObjects(before: JsonObject, after: JsonObject, targets: readonly SceneTarget[]) {
+  const [oldObjects, newObjects] = [objectsOf(before), objectsOf(after)]
+  const [oldIndex, newIndex] = [indexObjects(oldObjects), indexObjects(newObjects)]
+  const { partners: oldOf } = matchObjects(oldObjects, newObjects)
   const newOf = new Map(Array.from(oldOf, ([now, old]) => [old, now]))
   const found = targets.map(target => {
     const was = findTarget(oldIndex, target)
@@ -70,8 +70,8 @@ function familyOf(before: JsonObject, after: JsonObject, targets: readonly Scene
         : findTarget(newIndex, target)
     return { was: [...was, ...is.flatMap<JsonObject>(each => oldOf.get(each) ?? [])], is }
   })
-  const old = withChildren(olds, found.map(({ was }) => was).flat())
-  const now = withChildren(news, found.map(({ is }) => is).flat())
+  const old = withChildren(oldObjects, found.map(({ was }) => was).flat())
+  const now = withChildren(newObjects, found.map(({ is }) => is).flat())
   const both = [...old, ...now]
   return {
     // What joined the targets or left them is told of in both scenes.
@@ -121,13 +121,13 @@ export function labelsOf({ id, name }: JsonObject): SceneTarget {
 
 function withChildren(objects: readonly JsonObject[], roots: readonly JsonObject[]) {
   const children = Map.groupBy(objects, ({ parent }) => (parent == null ? null : asText(parent)))
-  const family = new Set(roots)
+  const related = new Set(roots)
   // The set grows while it is gone through; nothing comes twice.
-  for (const each of family) {
+  for (const each of related) {
     const key = keyOf(each)
-    for (const child of (key !== null && children.get(key)) || []) family.add(child)
+    for (const child of (key !== null && children.get(key)) || []) related.add(child)
   }
-  return family
+  return related
 }
 
 /** The texts in the members of an object, as far as they may name an item of another list. */

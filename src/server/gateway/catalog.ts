@@ -84,8 +84,8 @@ export class Catalog {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean)
     return this.entries.filter(({ name, dcc = [], targets = [], tags = [], description }) => {
       const ids = targets.map(({ id }) => id)
-      const said = [name, ...dcc, ...ids, ...tags, description].join('\n').toLowerCase()
-      return words.every(word => said.includes(word))
+      const text = [name, ...dcc, ...ids, ...tags, description].join('\n').toLowerCase()
+      return words.every(word => text.includes(word))
     })
   }
 }

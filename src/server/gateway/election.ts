@@ -3,7 +3,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { type ActiveGateway, readActiveGateway } from './active-gateway.ts'
 
 /** What happens in an election, and to the gateway that won it. */
-export interface ElectionNews {
+export interface ElectionEvent {
   readonly event: 'election_won' | 'takeover' | 'contention' | 'port_taken' | 'voluntary_yield'
   /** A sentence for people. */
   readonly reason: string
@@ -18,10 +18,10 @@ interface ElectionParts {
   /** Waits behind another gateway. */
   readonly standby: boolean
   /** Waits behind any program: the port is not what this process is for. */
-  readonly patient?: boolean
+  readonly waitForPort?: boolean
   /** Binding the port is the election. Rejects with `port_in_use` when it is taken. */
   readonly bind: () => Promise<unknown>
-  readonly notify: (news: ElectionNews) => void
+  readonly notify: (news: ElectionEvent) => void
   readonly signal: AbortSignal
 }
 
@@ -35,7 +35,7 @@ const maxUnnamedTries = 3
  * Settles when the port is bound, with the gateway that it stood by behind, if any. Rejects with
  * `port_in_use` where it is not to wait, and with the reason of `signal`.
  */
-export async function winPort(parts: ElectionParts): Promise<ActiveGateway | null> {
+export async function acquirePort(parts: ElectionParts): Promise<ActiveGateway | null> {
   const { port, registryDir, notify, signal } = parts
   let behind: ActiveGateway | null = null
   let unnamedTries = 0
@@ -55,7 +55,7 @@ export async function winPort(parts: ElectionParts): Promise<ActiveGateway | nul
       behind = holder
     } else if (++unnamedTries === maxUnnamedTries) {
       // A standby keeps waiting while an unrelated program holds the port.
-      if (parts.patient !== true && behind === null) throw taken
+      if (parts.waitForPort !== true && behind === null) throw taken
       const reason = `port ${port} is in use by another program`
       notify({ event: 'port_taken', reason, resident: null })
     }

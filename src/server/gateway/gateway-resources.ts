@@ -35,7 +35,7 @@ export function createGatewayResources(parts: GatewayParts): ServedResources {
   const served = new ServedResources({
     ...parts,
     producers,
-    whereToLook: instances ? whereToLookHere : whereToLook,
+    notFoundHint: instances ? instancesHint : notFoundHint,
   })
   clients.watch(() => served.updated(clientsUri))
   served.onClose(() => clients.close())
@@ -43,10 +43,10 @@ export function createGatewayResources(parts: GatewayParts): ServedResources {
   return served
 }
 
-const whereToLook =
+const notFoundHint =
   'this is the gateway: gateway://instances has the instances, each with its id and mcp_url'
 /** With the resources of instances at this address. */
-const whereToLookHere =
+const instancesHint =
   'this is the gateway: what an instance calls scheme://path is instance://<id>/scheme/path here, and gateway://instances has the ids'
 
 /** Tells subscribers and the ring what changes in the directory. Returns the stop. */
@@ -58,7 +58,7 @@ function announceInstances(
   let isOtherList = false
   let cancel: (() => void) | null = null
 
-  function tell(): void {
+  function notify(): void {
     cancel = null
     for (const uri of [...directoryUris, ...changed]) served.updated(uri)
     changed.clear()
@@ -74,7 +74,7 @@ function announceInstances(
       changed.add(`gateway://instances/${entry.record.instance_id}`)
       isOtherList ||= isAlive(before) !== (kind !== 'gone' && isAlive(entry))
     }
-    cancel ??= timer.after(gatherMs, tell)
+    cancel ??= timer.after(gatherMs, notify)
   })
   return () => {
     stop()

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import pLimit from 'p-limit'
-import { instanceStaleMs, lifeOf } from '../../lib/instances/process.ts'
+import { instanceStaleMs, healthOf } from '../../lib/instances/process.ts'
 import {
   listRecords,
   readRecordFile,
@@ -159,7 +159,7 @@ class TrackedRecord {
     const before = this.#entry
     const record = file.record.value
     const heartbeatMs = file.modifiedMs
-    const life = lifeOf(record, heartbeatMs)
+    const life = healthOf(record, heartbeatMs)
     // What failed before the instance fell silent says nothing about it when it is back.
     if (life !== 'live') this.#failedProbes = 0
     const isUnhealthy = this.#failedProbes >= maxProbeFailures
@@ -180,7 +180,7 @@ class TrackedRecord {
   }
 }
 
-function reasonOf(life: ReturnType<typeof lifeOf>, { hostname: machine, pid }: DirectoryRecord) {
+function reasonOf(life: ReturnType<typeof healthOf>, { hostname: machine, pid }: DirectoryRecord) {
   if (life === 'dead') return `its process ${pid} has ended`
   const place = machine === hostname() ? `its process ${pid} runs` : 'it runs on another machine'
   return life === 'live'

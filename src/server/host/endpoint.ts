@@ -9,7 +9,7 @@ import type { ClientsSource } from '../resources/clients.ts'
 import type { ResourceRegistry } from '../resources/registry.ts'
 import type { AppOrigin } from './app-origins.ts'
 import { EventBuffers } from './event-buffers.ts'
-import type { HostLimits } from './limits.ts'
+import type { ServerLimits } from '../http/limits.ts'
 import { HostLink } from './link/link.ts'
 import { createHostRoutes } from './routes.ts'
 import type { Presence } from './status.ts'
@@ -29,7 +29,7 @@ export interface HostParts {
   readonly token: Secret
   /** Web pages that may be the application. */
   readonly appOrigins: readonly AppOrigin[]
-  readonly limits: HostLimits
+  readonly limits: ServerLimits
   readonly log: Logger
   /** Told of every change of what is known of the application. */
   onPresence(presence: Presence): void

@@ -73,7 +73,7 @@ export class InstanceFile {
   readonly #timer: NodeJS.Timeout
   #record: InstanceRecord
   /** One at a time, so that an older record never lands on a newer one. */
-  readonly #inTurn = pLimit(1)
+  readonly #queue = pLimit(1)
   readonly #followers = new Set<() => void>()
   #isReported = false
   #isRemoved = false
@@ -145,7 +145,7 @@ export class InstanceFile {
   async #attempt(work: () => Promise<unknown>): Promise<void> {
     if (this.#isRemoved) return
     try {
-      await this.#inTurn(work)
+      await this.#queue(work)
     } catch (error) {
       if (this.#isReported) return
       this.#isReported = true

@@ -26,7 +26,7 @@ import {
   checkJsonMediaType,
   switchedOff,
 } from './guards.ts'
-import type { HostLimits } from './limits.ts'
+import type { ServerLimits } from '../http/limits.ts'
 import { changeScene } from './link/failures.ts'
 import { postedPresence } from './status.ts'
 import type { Uploads } from './uploads.ts'
@@ -182,13 +182,13 @@ export function createHostRoutes(
 /** The body of a request. Throws what `readBody` throws, and `body_invalid` for bad UTF-8. */
 async function readText(
   req: IncomingMessage,
-  { maxMessageBytes: maxBytes, bodyTimeoutMs: timeoutMs }: HostLimits,
+  { maxMessageBytes: maxBytes, bodyTimeoutMs: timeoutMs }: ServerLimits,
 ): Promise<string> {
   return bodyText(await readBody(req, { maxBytes, timeoutMs }))
 }
 
 /** The same, parsed; also `body_invalid` for bad JSON. */
-export async function readJsonBody(req: IncomingMessage, limits: HostLimits): Promise<unknown> {
+export async function readJsonBody(req: IncomingMessage, limits: ServerLimits): Promise<unknown> {
   return parseBody(await readText(req, limits)).value
 }
 
@@ -227,7 +227,7 @@ export function answerJson(res: ServerResponse, status: number, payload: object)
 async function exportNotes(
   res: ServerResponse,
   notes: Notes,
-  { maxMessageBytes }: Pick<HostLimits, 'maxMessageBytes'>,
+  { maxMessageBytes }: Pick<ServerLimits, 'maxMessageBytes'>,
 ): Promise<void> {
   const pieces = notes.exported(maxMessageBytes)
   const first = await pieces.next()

@@ -35,14 +35,14 @@ export function openServeCapture(
   let known = ''
   const follow = (presence: AppPresence): void => {
     const { connected, app: program, pictures, cleared } = presence
-    const said = JSON.stringify([connected, program?.pid, program?.mode, pictures, cleared])
+    const facts = JSON.stringify([connected, program?.pid, program?.mode, pictures, cleared])
     // Most news of an application is of its document, or that it is busy.
-    if (said === known) return
-    known = said
+    if (facts === known) return
+    known = facts
     // A denial outlives the connection, and also covers a window that is found by its title.
     if (connected) isDenied = pictures?.denied === true
     const target = captureTarget(presence, title ?? null, isOwnProcess)
-    source.aim(isDenied ? fail(deniedPictures) : target)
+    source.setTarget(isDenied ? fail(deniedPictures) : target)
   }
   follow({ connected: false, app: null })
   return { source, follow, link: (pictures: LinkedPictures) => void (linked = pictures) }

@@ -78,5 +78,5 @@ export interface ServeHandle extends Stoppable {
   /** A link to the page of the gateway beside it, once that is active; null: there is no such page. */
   readonly gatewayPageLogin: () => Promise<string | null>
   /** Whether the window can be captured, and why not; null: it is switched off. */
-  readonly capture: Pick<WindowCapture, 'unavailable' | 'look'> | null
+  readonly capture: Pick<WindowCapture, 'probe' | 'unavailable'> | null
 }

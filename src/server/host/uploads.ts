@@ -8,18 +8,18 @@ import { parseExact } from '../../lib/util/exact-json.ts'
 import type { ArtefactFields, ArtefactStore } from '../artefacts/store.ts'
 import { bodyStream } from '../http/body.ts'
 import { switchedOff } from './guards.ts'
-import type { HostLimits } from './limits.ts'
+import type { ServerLimits } from '../http/limits.ts'
 import { LinkRefusal } from './link/failures.ts'
 
 /** The artefacts that are being stored. */
 export class Uploads {
   readonly #store: Pick<ArtefactStore, 'put'> | null
-  readonly #limits: Pick<HostLimits, 'maxArtefactBytes' | 'bodyTimeoutMs'>
+  readonly #limits: Pick<ServerLimits, 'maxArtefactBytes' | 'bodyTimeoutMs'>
 
   /** `store` is null when artefacts are switched off. */
   constructor(
     store: Pick<ArtefactStore, 'put'> | null,
-    limits: Pick<HostLimits, 'maxArtefactBytes' | 'bodyTimeoutMs'>,
+    limits: Pick<ServerLimits, 'maxArtefactBytes' | 'bodyTimeoutMs'>,
   ) {
     this.#store = store
     this.#limits = limits

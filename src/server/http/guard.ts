@@ -96,7 +96,7 @@ export class Guard {
       const message = `host "${host}" is not allowed; allow it with --allowed-host ${name}`
       return new RequestRefused('host_not_allowed', message)
     }
-    if (origin === undefined || this.#letsIn(origin, host)) return null
+    if (origin === undefined || this.#isAllowedOrigin(origin, host)) return null
     const isHostLink = path === '/host' || path.startsWith('/host/')
     if (isHostLink && this.#appOrigins.has(origin.toLowerCase())) return null
     const message = `origin "${origin}" is not allowed; allow it with --allowed-origin ${origin}`
@@ -104,7 +104,7 @@ export class Guard {
   }
 
   /** The pages of the server itself are accepted, also under a name that only Host may carry. */
-  #letsIn(origin: string, host: string): boolean {
+  #isAllowedOrigin(origin: string, host: string): boolean {
     const written = origin.toLowerCase()
     if (this.#origins.has(written) || isSameOrigin(origin, host)) return true
     const url = URL.canParse(written) ? new URL(written) : null

@@ -1,5 +1,5 @@
 import { type IncomingMessage, STATUS_CODES, type ServerResponse } from 'node:http'
-import { errorTable, isLocal, publicMessage, ServiceError } from '../../lib/util/errors.ts'
+import { errorTable, isPrivate, publicMessage, ServiceError } from '../../lib/util/errors.ts'
 
 /** RFC 9457, with the kebab-case `code` for programs and the `hint` for people. */
 export interface Problem {
@@ -21,7 +21,7 @@ export function toProblem(error: unknown): Problem {
   const { code, data, hint } = error
   const { status = 500 } = errorTable[code]
   const problem = makeProblem(status, code.replaceAll('_', '-'), publicMessage(error))
-  return isLocal(error) ? problem : { ...data, ...problem, hint }
+  return isPrivate(error) ? problem : { ...data, ...problem, hint }
 }
 
 /** A problem without a `ServiceError`; its code need not be an `ErrorCode`. */

@@ -11,7 +11,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ServiceError } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
-import { type HttpLimits, stallTimeoutMs } from './limits.ts'
+import { type ServerLimits, stallTimeoutMs } from './limits.ts'
 import { baseUrlOf, type ListenOptions } from './listen-options.ts'
 import { followPair, readPair } from './tls.ts'
 import type { Upgrades } from './upgrade.ts'
@@ -30,7 +30,7 @@ export interface Handlers {
 /** The listening socket of a server, with its certificate. */
 export class ServerSocket {
   readonly #where: ListenOptions
-  readonly #parts: { limits: HttpLimits; log: Logger }
+  readonly #parts: { limits: ServerLimits; log: Logger }
   readonly #sockets = new Set<Socket>()
   /** Answers of each connection that have not left yet; 1 for one that left HTTP. */
   readonly #unanswered = new Map<Socket, number>()
@@ -39,7 +39,7 @@ export class ServerSocket {
   #unfollow = () => {}
   #stopped: Promise<void> | null = null
 
-  constructor(where: ListenOptions, parts: { limits: HttpLimits; log: Logger }) {
+  constructor(where: ListenOptions, parts: { limits: ServerLimits; log: Logger }) {
     this.#where = where
     this.#parts = parts
   }

@@ -91,8 +91,8 @@ async function refusalOf(answer: IncomingMessage): Promise<ServiceError> {
   const body = await collectBounded(answer, maxProblemBytes).catch(() => null)
   const problem = parseJson(body?.toString() ?? '', 8)
   const { detail } = problem.ok && isJsonObject(problem.value) ? problem.value : {}
-  const said = typeof detail === 'string' ? `: ${cleanText(detail, 300)}` : ''
+  const suffix = typeof detail === 'string' ? `: ${cleanText(detail, 300)}` : ''
   const isTemporary = status === 429 || status >= 500
   const code = isTemporary ? 'network_failed' : 'request_refused'
-  return new ServiceError(code, `it answers with HTTP ${status}${said}`)
+  return new ServiceError(code, `it answers with HTTP ${status}${suffix}`)
 }

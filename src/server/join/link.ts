@@ -53,8 +53,8 @@ export class Link extends Duplex {
     this.ended = new Promise(resolve => {
       ws.once('close', (code, reason) => {
         clearInterval(pings)
-        const said = cleanText(reason.toString())
-        resolve({ code, reason: this.#cause ?? (said || 'the connection was cut') })
+        const text = cleanText(reason.toString())
+        resolve({ code, reason: this.#cause ?? (text || 'the connection was cut') })
         this.destroy()
       })
     })

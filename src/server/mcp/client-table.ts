@@ -80,7 +80,7 @@ export class ClientTable {
   sessionEnded(client: Client): void {
     client.sessions--
     if (client.sessions === 0) this.#clients.delete(client.key)
-    this.#pushes.poke()
+    this.#pushes.trigger()
   }
 
   /**
@@ -107,7 +107,7 @@ export class ClientTable {
       client.lastSeenMs = atMs
       if (isRead) client.lastRead = { atMs, uri: String(subject) }
       else client.lastCall = { atMs, tool: String(subject) }
-      if (client.name !== pageName) this.#pushes.poke()
+      if (client.name !== pageName) this.#pushes.trigger()
     }
   }
 
@@ -156,7 +156,7 @@ export class ClientTable {
   }
 
   #sweep(): void {
-    if (this.#here().length < this.#shown) this.#pushes.poke()
+    if (this.#here().length < this.#shown) this.#pushes.trigger()
   }
 
   #named(info: unknown, principal: string): Client {
@@ -180,7 +180,7 @@ export class ClientTable {
       this.#clients.delete(idlest.key)
     }
     this.#clients.set(client.key, client)
-    this.#pushes.poke()
+    this.#pushes.trigger()
   }
 }
 

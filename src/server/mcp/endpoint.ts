@@ -22,7 +22,7 @@ import {
 } from './json-rpc.ts'
 import { errorMessage, type JsonText, resultMessage } from './json-text.ts'
 import type { KeptSessions } from './kept-sessions.ts'
-import type { McpLimits } from './limits.ts'
+import type { ServerLimits } from '../http/limits.ts'
 import { ListenStreams } from './listen.ts'
 import { createMethods, initializeResult, type MethodTable, type Offered } from './methods.ts'
 import { drained, sendAnswer, sendJson, sendNoAnswer, sendRefusal, writeParts } from './send.ts'
@@ -57,7 +57,7 @@ interface McpEndpointParts {
   notes?: Notes
   /** How a model finds its way about what is served. */
   instructions: string
-  limits: McpLimits
+  limits: ServerLimits
   clock: Clock
   log: Logger
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
-import type { McpLimits } from './limits.ts'
+import type { ServerLimits } from '../http/limits.ts'
 import type { Topic } from './subscriptions.ts'
 
 /** How a transport writes what it pushes; complete events, ready for the wire. */
@@ -32,7 +32,7 @@ export function eventFrame(message: object): Buffer {
 export class EventStream {
   readonly #res: ServerResponse
   readonly #encoder: StreamEncoder
-  readonly #limits: McpLimits
+  readonly #limits: ServerLimits
   #out: Writable
   #lastTurn = -1
   readonly #missed = new Set<Topic>()
@@ -40,7 +40,7 @@ export class EventStream {
   /** Null: it may be written to. Updates before it is open are kept as those of a full one. */
   #fullSinceMs: number | null = performance.now()
 
-  constructor(res: ServerResponse, encoder: StreamEncoder, limits: McpLimits) {
+  constructor(res: ServerResponse, encoder: StreamEncoder, limits: ServerLimits) {
     this.#res = res
     this.#encoder = encoder
     this.#limits = limits

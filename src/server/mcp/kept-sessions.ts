@@ -53,7 +53,7 @@ export class KeptSessions {
   #isClosed = false
   #timer: NodeJS.Timeout | undefined
   /** An older state never lands on a newer one. */
-  readonly #inTurn = pLimit(1)
+  readonly #queue = pLimit(1)
 
   private constructor(path: string, { auth, log }: KeptSessionsParts) {
     this.#path = path
@@ -122,7 +122,7 @@ export class KeptSessions {
   #flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    return this.#inTurn(() => this.#write())
+    return this.#queue(() => this.#write())
   }
 
   async #write(): Promise<void> {

@@ -8,13 +8,13 @@ import type { Call } from './call.ts'
 import { checkParams } from './errors.ts'
 import { eventFrame, EventStream, type StreamEncoder } from './event-stream.ts'
 import { serverInfo } from './instructions.ts'
-import type { McpLimits } from './limits.ts'
+import type { ServerLimits } from '../http/limits.ts'
 import { limitReached, maxUrisPerClient, type SubscriptionHub } from './subscriptions.ts'
 
 interface ListenParts {
   resources: ServedResources
   hub: SubscriptionHub
-  limits: McpLimits
+  limits: ServerLimits
 }
 
 /** What a client wants to be told. */

@@ -131,11 +131,11 @@ export class Sessions {
     const session = new Session(id, revision, principal, client, clock.now())
     this.#byId.set(id, session)
     hub.add(session)
-    kept?.add(id, () => this.#keptOf(session))
+    kept?.add(id, () => this.#keptSession(session))
     return session
   }
 
-  #keptOf(session: Session): KeptSession {
+  #keptSession(session: Session): KeptSession {
     const { revision, principal, client, stream, lastSeenMs } = session
     const { hub, clock } = this.#parts
     return {

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { invalidMember, orThrow, withoutNulls } from '../../lib/host-link/check.ts'
+import { maxNoteTextChars } from '../../lib/mcp/note-proof.ts'
 import { cleanLines } from '../../lib/util/text.ts'
 import { type Note, noteActions } from './note.ts'
 import type { Notes } from './notes.ts'
 
-export const maxNoteTextChars = 4000
 const maxTargets = 100
 /** The JSON of a view, which only the application reads. */
 const maxViewChars = 4096

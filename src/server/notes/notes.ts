@@ -66,7 +66,7 @@ export class Notes {
   #opened: NoteFolder | null = null
   readonly #watchers = new Set<() => void>()
   #scene: () => SceneNow = () => ({ objects: [], isPartial: true })
-  #told: (uri: string) => void = () => {}
+  #listener: (uri: string) => void = () => {}
   #stopLooking: (() => void) | null = null
 
   constructor(parts: NotesParts) {
@@ -79,8 +79,8 @@ export class Notes {
   }
 
   /** Sets the listener of changes. */
-  onChange(told: (uri: string) => void): void {
-    this.#told = told
+  onChange(listener: (uri: string) => void): void {
+    this.#listener = listener
   }
 
   /** The first subscriber of a URI came, or the last one went. */
@@ -91,11 +91,11 @@ export class Notes {
   }
 
   /** Is told of every change, also by another process or of the document. Returns the end. */
-  watch(told: () => void): () => void {
-    this.#watchers.add(told)
+  watch(listener: () => void): () => void {
+    this.#watchers.add(listener)
     this.#lookIfWanted()
     return () => {
-      this.#watchers.delete(told)
+      this.#watchers.delete(listener)
       this.#lookIfWanted()
     }
   }
@@ -217,13 +217,13 @@ export class Notes {
   async act(word: string, { action, by, actor = by, text }: NoteAct): Promise<Note> {
     this.#assertShared()
     const folder = this.#open()
-    const said = JSON.stringify({ by, at: toRfc3339(systemClock.now()), text })
-    const { note, number } = await folder.serially(() => this.#take(folder, word, action, said))
+    const step = JSON.stringify({ by, at: toRfc3339(systemClock.now()), text })
+    const { note, number } = await folder.serially(() => this.#take(folder, word, action, step))
     this.#audit(note, action, actor)
     return action === 'answer' ? this.#prove(folder, note, number) : note
   }
 
-  async #take(folder: NoteFolder, word: string, action: NoteAction, said: string) {
+  async #take(folder: NoteFolder, word: string, action: NoteAction, step: string) {
     for (let taken = 0; ;) {
       const before = findNote(await folder.notes(), word)
       if (nextState(before.state, action) === null) {
@@ -236,7 +236,7 @@ export class Notes {
       if (before.entries.length >= most) {
         throw new ServiceError('limit_reached', `a note with ${most} entries takes no ${action}`)
       }
-      if (await folder.create(before, stepFile(number, action), said)) {
+      if (await folder.create(before, stepFile(number, action), step)) {
         return { note: findNote(await folder.notes(), before.id), number }
       }
       taken = number
@@ -307,10 +307,10 @@ export class Notes {
   }
 
   #tell(changed: readonly Note[]): void {
-    this.#told(openNotesUri)
-    this.#told(allNotesUri)
-    for (const { id } of changed) this.#told(`notes://${id}`)
-    for (const told of this.#watchers) told()
+    this.#listener(openNotesUri)
+    this.#listener(allNotesUri)
+    for (const { id } of changed) this.#listener(`notes://${id}`)
+    for (const listener of this.#watchers) listener()
   }
 
   #assertShared(code: ErrorCode = 'note_state'): void {

@@ -8,6 +8,7 @@ import { systemTimer, type Timer } from '../../lib/util/time.ts'
 import { comparePictures } from '../capture/pictures.ts'
 import type { Checkpoints } from '../checkpoints/checkpoints.ts'
 import type { DocumentFolder } from '../checkpoints/document-folder.ts'
+import { pictureWidths } from '../resources/capture.ts'
 import type { FreshScene } from '../resources/scene/state.ts'
 import { detailChanges } from '../resources/object-detail.ts'
 import type { Note } from './note.ts'
@@ -23,7 +24,6 @@ import type { JsonChange } from '../../lib/mcp/json-diff.ts'
 const stillMs = 1000
 const maxRounds = 10
 const side = 'three-quarter' as const
-const pictureWidth = 1024
 const maxChanges = 1000
 /** Objects of a note that are compared in detail: each costs the application time. */
 const maxDetailed = 20
@@ -160,8 +160,8 @@ export class Prover {
       .read(note, detailsFile)
       .then(bytes => arrayOf(parseExact(String(bytes))))
       .catch(() => [])
-    const told = kept.some(isJsonObject) ? await this.#details(objects) : []
-    return detailChanges(kept, told, objects, maxChanges)
+    const listed = kept.some(isJsonObject) ? await this.#details(objects) : []
+    return detailChanges(kept, listed, objects, maxChanges)
   }
 
   async #pictures(folder: NoteFolder, note: Note, answer: number) {
@@ -188,7 +188,7 @@ export class Prover {
     const { camera } = this.#parts
     if (camera === null) return { no_picture: 'pictures are switched off' }
     try {
-      return await camera.shot(shot, pictureWidth)
+      return await camera.shot(shot, pictureWidths.usual)
     } catch (error) {
       return { no_picture: reasonOf(error) }
     }
@@ -228,14 +228,14 @@ function proofOf(
   const keyOf = ({ id, name }: JsonChange) => asText(id ?? name)
   const placeOf = (change: JsonChange) =>
     `${keyOf(change)} ${change.path.replace(/^\/\w+\/\d+/, '')}`
-  const told = new Set(changes.map(placeOf))
+  const listed = new Set(changes.map(placeOf))
   const isPlain = (change: JsonChange) => !isDerived(change) && !ofPerson.test(change.path)
   const changed = new Set([...changes, ...detailed].filter(isPlain).map(keyOf))
-  const untold = detailed.filter(change => {
+  const unlisted = detailed.filter(change => {
     const isExplained = isDerived(change) && changed.has(keyOf(change))
-    return !isExplained && !told.has(placeOf(change)) && !ofPerson.test(change.path)
+    return !isExplained && !listed.has(placeOf(change)) && !ofPerson.test(change.path)
   })
-  const [asked, others] = [[...linesOf(true), ...describeChanges(untold)], linesOf(false)]
+  const [asked, others] = [[...linesOf(true), ...describeChanges(unlisted)], linesOf(false)]
   const more = Math.max(0, asked.length - maxLines) + Math.max(0, others.length - maxLines)
   return {
     ...(hasTargets && { asked: asked.slice(0, maxLines) }),

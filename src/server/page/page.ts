@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
-import type { HostLimits } from '../host/limits.ts'
+import type { ServerLimits } from '../http/limits.ts'
 import { answerJson, readJsonBody, writeNote } from '../host/routes.ts'
 import { Uploads } from '../host/uploads.ts'
 import type { AppEnv, NodeHandler } from '../http/app.ts'
@@ -39,7 +39,7 @@ export interface PageParts {
   /** Default: that of the build. */
   readonly folder?: string
   readonly onRefused: (refused: RefusedRequest) => void
-  readonly limits: HostLimits
+  readonly limits: ServerLimits
 }
 
 /** A link that logs a browser in within so many seconds. Member names are those on the wire. */

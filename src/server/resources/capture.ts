@@ -24,7 +24,7 @@ export interface CaptureSource {
    */
   readonly unavailable: { readonly message: string; readonly hint: string } | null
   /** Looks for the window again. Never rejects. */
-  look(): Promise<void>
+  probe(): Promise<void>
   /** Whether there is also a picture of the view of the scene alone. */
   readonly hasViewport: boolean
   /**
@@ -45,6 +45,9 @@ export interface CaptureSource {
 }
 
 const currentWindowUri = 'capture://current_window'
+
+/** In pixels: the widest picture, a side that models do not scale down, what shows most of a window. */
+export const pictureWidths = { most: 8192, model: 1568, usual: 1024 }
 
 const annotations = { audience: ['user', 'assistant'], priority: 0.7 } as const
 const mimeType = 'image/png'
@@ -82,9 +85,6 @@ const viewportTemplate: Template = Object.freeze({
   annotations,
 })
 
-/** Pixels of the width of a picture; a wider window is scaled down. */
-const maxCaptureWidth = 8192
-
 /**
  * `capture://current_window` and `capture://viewport`: there only while a picture can be had. No
  * source: the server has no window.
@@ -102,7 +102,7 @@ export function captureProducer(source: CaptureSource | undefined): SchemeProduc
       if (!isViewport && uri.path !== 'current_window') throw new ResourceNotFound(uri.text)
       // Some applications draw their scene where there is no window.
       const isThere = () => (isViewport ? source?.hasViewport : source?.unavailable === null)
-      if (!isThere()) await source?.look()
+      if (!isThere()) await source?.probe()
       if (source === undefined || !isThere()) {
         const { message, hint } = source?.unavailable ?? {}
         const missing = source === undefined ? noWindow : noViewport
@@ -119,7 +119,8 @@ export function captureProducer(source: CaptureSource | undefined): SchemeProduc
 }
 
 function askedOf(uri: ResourceUri) {
-  const maxWidth = integerParameter(uri, 'max_width', 1, maxCaptureWidth) ?? maxCaptureWidth
+  const { most } = pictureWidths
+  const maxWidth = integerParameter(uri, 'max_width', 1, most) ?? most
   return { maxWidth, shot: uri.path === 'viewport' ? shotOf(uri) : undefined }
 }
 

@@ -1,6 +1,6 @@
-import type { ResourceLimits } from './limits.ts'
 import type { Named } from '../../lib/instances/select-instance.ts'
 import { orThrow } from '../../lib/host-link/check.ts'
+import type { Limits } from '../../lib/config/limits.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Clock, Timer } from '../../lib/util/time.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
@@ -17,7 +17,7 @@ import { isScheme, normaliseUri, type ResourceUri } from './resource-uri.ts'
 import { isOfApplication } from './object-detail.ts'
 import { type CheckpointSource, type SceneNow, SceneProducer } from './scene/producer.ts'
 import { checkpointsUri, sceneCurrentUri, sceneDeltaUri } from './scene/listing.ts'
-import { SceneState } from './scene/state.ts'
+import { type SceneLimits, SceneState } from './scene/state.ts'
 import type { SchemeProducer } from './scheme-producer.ts'
 import { reservedSchemes } from './schemes.ts'
 import { ServedResources } from './served-resources.ts'
@@ -28,12 +28,12 @@ import { SessionEventsProducer } from './session-events.ts'
 interface NotesSource {
   producer(scene: () => SceneNow): SchemeProducer
   /** Sets the listener of changes. */
-  onChange(told: (uri: string) => void): void
+  onChange(listener: (uri: string) => void): void
   close(): void
 }
 
 interface ResourceRegistryOptions {
-  limits: ResourceLimits
+  limits: SceneLimits & Pick<Limits, 'pageSize'>
   clock?: Clock
   log?: Logger
   timer?: Timer
@@ -53,7 +53,7 @@ interface ResourceRegistryOptions {
   liveApp?: boolean
 }
 
-const whereToLook = 'list the resources and the URI templates to see what there is'
+const notFoundHint = 'list the resources and the URI templates to see what there is'
 
 /**
  * The resources of an application. The host puts state in (`setScene`, `wireAuditLog`, …), the
@@ -85,7 +85,7 @@ export class ResourceRegistry extends ServedResources {
       ...(liveApp && { ui: liveAppProducer() }),
       artefact: options.artefacts ?? artefactsOff,
     }
-    super({ ...options, scene: state, producers, whereToLook })
+    super({ ...options, scene: state, producers, notFoundHint })
     this.#audit = audit
     this.#events = events
     notes?.onChange(uri => this.updated(uri))

@@ -21,7 +21,7 @@ interface ServedResourcesOptions {
   producers: Record<string, SchemeProducer>
   scene?: SceneState
   /** Where to look instead of a resource that is not there. */
-  whereToLook: string
+  notFoundHint: string
   /** The instance that serves them, whose name in a URI or a tool call is accepted. */
   instance?: () => Named
   limits: Pick<Limits, 'pageSize'>
@@ -51,7 +51,7 @@ export class ServedResources {
   protected readonly log: Logger
   protected readonly timer: Timer
   protected readonly producers: Map<string, SchemeProducer>
-  readonly #whereToLook: string
+  readonly #notFoundHint: string
   readonly #listing: Listing
   readonly #listeners = new Set<ResourceListener>()
   readonly #stops: (() => void)[] = []
@@ -69,7 +69,7 @@ export class ServedResources {
     this.producers = new Map(Object.entries(options.producers))
     this.scene = options.scene
     this.#instance = options.instance
-    this.#whereToLook = options.whereToLook
+    this.#notFoundHint = options.notFoundHint
     this.log = log
     this.#listing = new Listing(this.producers, options.limits.pageSize, log)
     this.timer = timer
@@ -190,7 +190,7 @@ export class ServedResources {
   /** Tells them that the listing or the templates are others now, at most once a second. */
   listChanged(): void {
     this.#isListChangeTold = false
-    if (this.#cancelListPause === null) this.#tellListChanged()
+    if (this.#cancelListPause === null) this.#notifyListChanged()
   }
 
   /** `stop` runs when the server closes; it ends a source of changes. */
@@ -244,11 +244,11 @@ export class ServedResources {
     return echoed
   }
 
-  #tellListChanged(): void {
+  #notifyListChanged(): void {
     this.#cancelListPause = null
     if (this.#isListChangeTold) return
     this.#isListChangeTold = true
-    const pauseIsOver = () => this.#tellListChanged()
+    const pauseIsOver = () => this.#notifyListChanged()
     this.#cancelListPause = this.timer.after(listChangedIntervalMs, pauseIsOver)
     for (const listener of this.#listeners) listener.listChanged?.()
   }
@@ -271,7 +271,7 @@ export class ServedResources {
       const { code, hint } = error
       if (code === 'resource_not_found') {
         const data = { ...error.data, uri: asked }
-        const where = error instanceof ResourceNotFound ? `; ${this.#whereToLook}` : ''
+        const where = error instanceof ResourceNotFound ? `; ${this.#notFoundHint}` : ''
         return new ServiceError(code, error.message + where, { hint, data })
       }
       const isTold = code === 'artefact_corrupt' || code === 'scope_insufficient'

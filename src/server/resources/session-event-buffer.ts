@@ -14,7 +14,7 @@ const textOrNull = z.string().nullable().default(null)
 const form = z.object({
   /** The sender, e.g. `maya` or `render-farm`. */
   source: z.string(),
-  /** Which of its voices, e.g. `stdout`. */
+  /** Which of its outputs, e.g. `stdout`. */
   stream: z.string(),
   /** Default `info`; `warn` is taken for `warning`. */
   level: eventLevel.default('info'),

@@ -7,7 +7,7 @@ import { createAccountsApp } from '../../../src/server/accounts/app.ts'
 import { LoginLimits } from '../../../src/server/accounts/login-limits.ts'
 import { Passwords } from '../../../src/server/accounts/passwords.ts'
 import { SigningKeys } from '../../../src/server/accounts/signing-keys.ts'
-import type { AccountTables, AuditEntry } from '../../../src/server/accounts/schema.ts'
+import type { AccountTables, AccountAuditEntry } from '../../../src/server/accounts/schema.ts'
 import { AccountStore } from '../../../src/server/accounts/store.ts'
 import { hashOfSecret, Tokens } from '../../../src/server/accounts/tokens.ts'
 import { openDatabase } from '../../../src/server/database/database.ts'
@@ -15,7 +15,7 @@ import { ServerSocket } from '../../../src/server/http/server-socket.ts'
 import { Metrics } from '../../../src/server/http/metrics.ts'
 import { atEnd, newFolder } from '../../helpers/cleanup.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
-import { boundsWith } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 
 export const issuer = 'urn:service-cli:registry:test'
 
@@ -46,7 +46,7 @@ export interface AccountsServer {
   /** Makes the one-time code valid for the user name, for a minute. */
   makeCode(username: string, code: string): Promise<void>
   /** The newest entries first, of one action and one account where they are named. */
-  audited(action?: string, accountId?: string): Promise<AuditEntry[]>
+  audited(action?: string, accountId?: string): Promise<AccountAuditEntry[]>
 }
 
 export interface CallOptions {
@@ -148,7 +148,7 @@ export async function openAccountsServer(settings: AccountsSettings = {}): Promi
     reach: where,
     metrics: new Metrics('registry', entry => accessed.push(entry)),
   })
-  const limits = boundsWith()
+  const limits = serverDefaults
   const listener = listenerOf(app)
   const socket = new ServerSocket(where, { limits, log })
   await socket.bind({ listener })

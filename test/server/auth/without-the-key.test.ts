@@ -16,7 +16,7 @@ const accept = { Accept: 'application/json, text/event-stream' }
 const json = { ...accept, 'Content-Type': 'application/json' }
 
 /** A request as it goes out, line by line. */
-interface Door {
+interface ProtectedRequest {
   readonly title: string
   /** As in `POST /mcp`. */
   readonly start: string
@@ -25,13 +25,17 @@ interface Door {
 }
 
 /** `extra`: lines behind the other headers. */
-function bytesOf({ start, headers, body }: Door, extra: readonly string[]): string {
+function bytesOf({ start, headers, body }: ProtectedRequest, extra: readonly string[]): string {
   const length = body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return requestText([`${start} HTTP/1.1`, 'Host: localhost', ...lines, ...extra, ...length], body)
 }
 
-function stateless(title: string, method: string, params: Record<string, unknown> = {}): Door {
+function stateless(
+  title: string,
+  method: string,
+  params: Record<string, unknown> = {},
+): ProtectedRequest {
   const { headers, body } = statelessPost(method, params)
   return { title, start: 'POST /mcp', headers, body }
 }
@@ -43,10 +47,10 @@ describe('a server with a key', () => {
   let port: number
   let session: RawSession
   let hex: string
-  let read: Door
-  let download: Door
+  let read: ProtectedRequest
+  let download: ProtectedRequest
   /** One request for each way to what the server keeps, on both transports. */
-  let doors: readonly Door[]
+  let doors: readonly ProtectedRequest[]
   let authorised: string
 
   before(async () => {
@@ -78,7 +82,7 @@ describe('a server with a key', () => {
   })
 
   /** Requests that differ in all that a server looks at. */
-  function questions(): Door[] {
+  function questions(): ProtectedRequest[] {
     const { 'Mcp-Session-Id': _, ...sessionless } = read.headers
     const withHeaders = (title: string, headers: Record<string, string>, door = read) => ({
       ...door,

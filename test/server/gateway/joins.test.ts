@@ -5,7 +5,7 @@ import { Agent, get, type IncomingMessage, type RequestListener } from 'node:htt
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type RunningAccounts, createCaller } from '../../helpers/accounts.ts'
-import { Cable } from '../../helpers/cable.ts'
+import { CuttingProxy } from '../../helpers/cutting-proxy.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { joinAs, joinInstance, toldRecord } from '../../helpers/join.ts'
@@ -142,21 +142,21 @@ describe('a gateway that instances join', () => {
   })
 
   it('shows an instance with a lost link as stale, and gives it back with its subscribers', async () => {
-    const cable = await Cable.open(Number(new URL(base).port))
-    const far = await startJoined(`http://127.0.0.1:${cable.port}`)
+    const proxy = await CuttingProxy.open(Number(new URL(base).port))
+    const far = await startJoined(`http://127.0.0.1:${proxy.port}`)
     const uri = at(far.instanceId)
     await far.post('scene', sceneOf(1))
     await session.call('resources/subscribe', { uri })
     const before = events.updates.length
     // Neither end is reached again before the connection is mended.
-    cable.silence()
-    cable.cut()
+    proxy.silence()
+    proxy.cut()
     await lost(far.instanceId)
     const { reason } = await rowOf(far.instanceId)
     expect(reason).to.include('its link is lost').and.include('the connection was cut')
     expect((await read(uri)).error.data.reason).to.equal('instance_unreachable')
     await far.post('scene', sceneOf(2))
-    cable.mend()
+    proxy.mend()
     await joined(far.instanceId)
     await events.until(() => events.updates.slice(before).includes(uri), 'the made-up update')
     expect(JSON.parse((await read(uri)).result.contents[0].text)).to.deep.equal(sceneOf(2))
@@ -164,7 +164,7 @@ describe('a gateway that instances join', () => {
     await far.post('scene', sceneOf(3))
     await events.until(() => events.updates.slice(made).includes(uri), 'the update')
     await session.call('resources/unsubscribe', { uri })
-    cable.close()
+    proxy.close()
   })
 
   it('keeps subscriptions through its restart, although the instance joins later than the client', async () => {

@@ -13,13 +13,13 @@ import type { TextContent } from '../../../src/server/resources/producer.ts'
 import type { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import type { SceneState } from '../../../src/server/resources/scene/state.ts'
 import type { RefusedRequest } from '../../../src/server/http/refusal-log.ts'
-import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
+import { McpHttpServer } from '../../../src/server/mcp-http-server.ts'
 import { stoppedAtEnd } from '../../helpers/cleanup.ts'
 import { helloOf, LinkClient } from '../../helpers/link.ts'
 import { RawSocket } from '../../process/raw-socket.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
 import { recordingLog } from '../../helpers/fakes.ts'
-import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
+import { serverDefaults, type ServerLimits } from '../../../src/server/http/limits.ts'
 
 const token = 'host-token-of-this-test'
 export const bearer = { Authorization: `Bearer ${token}` }
@@ -30,7 +30,7 @@ export type Message = Record<string, unknown>
 type Headers = Record<string, string | string[]>
 
 export interface LinkServerOptions {
-  readonly limits?: Partial<Bounds>
+  readonly limits?: Partial<ServerLimits>
   readonly allowedOrigins?: readonly string[]
   /** Default: a store in memory. */
   readonly artefacts?: HostParts['artefacts']
@@ -122,7 +122,7 @@ export class LinkServer {
           clients: { rows: () => [], watch: () => () => {} },
           token: new Secret(token),
           log: this.log,
-          limits: boundsWith(limits),
+          limits: { ...serverDefaults, ...limits },
           onPresence: presence => void this.presences.push(presence),
           onRefused: refused => void this.refused.push(refused),
           ...stores,

@@ -22,7 +22,7 @@ function rejectionOf(promise: Promise<unknown>): Promise<unknown> {
 }
 
 /** A client that collects what it is told. */
-class Told {
+class RecordingClient {
   readonly states: string[] = []
   readonly errors: string[] = []
   readonly link: HostClient
@@ -48,17 +48,17 @@ class Told {
 describe('the host client in Node', () => {
   let serve: RunningServe
   let session: RawSession
-  let told: Told
+  let client: RecordingClient
 
   before(async () => {
     serve = await serveInProcess()
     session = await RawSession.open(serve.url)
   })
-  afterEach(() => told.link.close())
+  afterEach(() => client.link.close())
 
   const connect = (options: Partial<HostClientOptions> = {}) => {
-    told = new Told({ url: serve.hostUrl, token: serve.token, ...options })
-    return told.until('connected')
+    client = new RecordingClient({ url: serve.hostUrl, token: serve.token, ...options })
+    return client.until('connected')
   }
   const scene = () => session.readJson('scene://current')
 
@@ -158,7 +158,7 @@ describe('the host client in Node', () => {
     })
     const { error } = await session.call('resources/read', { uri: 'capture://current_window' })
     expect(error.data.reason).to.equal('minimised')
-    await told.link.close()
+    await client.link.close()
     await connect({ picture: () => new Blob([]) })
     const empty = await session.call('resources/read', { uri: 'capture://current_window' })
     expect(empty.error.data.reason).to.equal('blank')
@@ -182,18 +182,18 @@ describe('the host client in Node', () => {
     const flags = ['--port', String(second.port)]
     let file = second.hostTokenFile ?? ''
     await connect({ url: second.hostUrl, token: () => readFileSync(file, 'utf8') })
-    told.link.setScene({ objects: [cube] })
-    told.link.patchScene({ objects: [lamp] })
+    client.link.setScene({ objects: [cube] })
+    client.link.patchScene({ objects: [lamp] })
     await second.stop()
-    await until(() => told.states.at(-1)?.startsWith('waiting') === true)
-    expect(await rejectionOf(told.link.record({ action: 'x' }))).to.include({
+    await until(() => client.states.at(-1)?.startsWith('waiting') === true)
+    expect(await rejectionOf(client.link.record({ action: 'x' }))).to.include({
       code: 'disconnected',
     })
-    told.states.length = 0
+    client.states.length = 0
     second = await start(flags)
     file = second.hostTokenFile ?? ''
-    await told.until('connected')
-    await told.link.flush()
+    await client.until('connected')
+    await client.link.flush()
     const again = await RawSession.open(second.url)
     expect((await again.readJson('scene://current')).objects).to.deep.equal([cube, lamp])
   })
@@ -205,8 +205,8 @@ describe('the host client in Node', () => {
     for (let level = 0; level < 70; level++) inner = inner.in = {}
     link.setScene(deep)
     expect(await rejectionOf(link.flush())).to.include({ code: 'invalid' })
-    told.states.length = 0
-    await told.until('connected')
+    client.states.length = 0
+    await client.until('connected')
     expect(await rejectionOf(link.flush())).to.include({ code: 'invalid' })
     link.setScene({ objects: [lamp] })
     await link.flush()
@@ -214,9 +214,9 @@ describe('the host client in Node', () => {
   })
 
   it('ends with a wrong token, and says so', async () => {
-    told = new Told({ url: serve.hostUrl, token: 'wrong' })
-    await told.until('ended: auth-refused')
-    expect(told.errors[0]).to.match(/token is not the one of this run/)
+    client = new RecordingClient({ url: serve.hostUrl, token: 'wrong' })
+    await client.until('ended: auth-refused')
+    expect(client.errors[0]).to.match(/token is not the one of this run/)
   })
 
   it('refuses to begin without a token', () => {
@@ -230,22 +230,22 @@ describe('the host client in Node', () => {
 
   it('waits while another application is connected, and names it', async () => {
     await LinkClient.connect(serve)
-    told = new Told({ url: serve.hostUrl, token: serve.token })
-    await told.until('waiting: host_taken')
-    expect(told.errors[0]).to.match(/another application is connected: blender/)
+    client = new RecordingClient({ url: serve.hostUrl, token: serve.token })
+    await client.until('waiting: host_taken')
+    expect(client.errors[0]).to.match(/another application is connected: blender/)
   })
 
   it('waits for a server that is not there', async () => {
-    told = new Told({ url: `http://127.0.0.1:${await freePort()}/host`, token: 'any' })
-    await told.until('waiting: unreachable')
-    expect(told.errors[0]).to.match(/^no server opens the link at http:/)
+    client = new RecordingClient({ url: `http://127.0.0.1:${await freePort()}/host`, token: 'any' })
+    await client.until('waiting: unreachable')
+    expect(client.errors[0]).to.match(/^no server opens the link at http:/)
   })
 
   it('does not say that a server is not there which has no place for it', async () => {
     const others = await Promise.all(Array.from({ length: 16 }, () => LinkClient.open(serve)))
-    told = new Told({ url: serve.hostUrl, token: serve.token })
-    await told.until('waiting: disconnected')
-    expect(told.errors[0]).to.match(/^the server at http:.* did not open the link: it may have/)
+    client = new RecordingClient({ url: serve.hostUrl, token: serve.token })
+    await client.until('waiting: disconnected')
+    expect(client.errors[0]).to.match(/^the server at http:.* did not open the link: it may have/)
     for (const other of others) other.cut()
     await Promise.all(others.map(({ closed }) => closed))
   })
@@ -255,7 +255,7 @@ describe('the host client in Node', () => {
     link.setScene({ objects: [cube] })
     await link.flush()
     await link.close({ clear: true })
-    expect(told.states.at(-1)).to.equal('ended')
+    expect(client.states.at(-1)).to.equal('ended')
     const { result } = await session.call('resources/read', { uri: 'scene://current' })
     expect(JSON.parse(result.contents[0].text).objects).to.equal(undefined)
   })

@@ -56,7 +56,7 @@ describe('the window of the application that is linked to serve', () => {
 
   it('comes with the application, is captured by its process, and goes with it', async () => {
     const session = await start()
-    await handle.capture?.look()
+    await handle.capture?.probe()
     expect(await isListed(session)).to.equal(false)
     const before = await session.call('resources/read', { uri })
     expect(before.error.code).to.equal(-32002)

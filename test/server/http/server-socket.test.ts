@@ -7,12 +7,12 @@ import { type Handlers, ServerSocket } from '../../../src/server/http/server-soc
 import { guardUpgrades, refuseUpgrade, type Upgrade } from '../../../src/server/http/upgrade.ts'
 import { makeProblem } from '../../../src/server/http/problem.ts'
 import { recordingLog } from '../../helpers/fakes.ts'
-import { boundsWith } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 import { until } from '../../helpers/until.ts'
 import { atEnd } from '../../helpers/cleanup.ts'
 
 /** So long that no test passes because of the cut at its end. */
-const patient = boundsWith({ stopGraceMs: 60_000 })
+const patient = { ...serverDefaults, stopGraceMs: 60_000 }
 
 async function bound(handlers: Handlers, log = silentLogger) {
   const socket = new ServerSocket({ host: '127.0.0.1', port: 0 }, { limits: patient, log })

@@ -25,7 +25,7 @@ describe('TLS', () => {
     const { certFile, keyFile } = await writePair(folder, pair)
     trust(pair)
     flags = ['--tls-cert', certFile, '--tls-key', keyFile]
-    serve = await serveInProcess({ registryDir: folder, flags: ['--bound=tlsPollMs=50', ...flags] })
+    serve = await serveInProcess({ registryDir: folder, flags })
   })
 
   it('is in the address for clients, and not in that for the application beside', async () => {

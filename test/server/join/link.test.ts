@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { InstanceRequest } from '../../../src/server/gateway/relay/transport.ts'
 import { until } from '../../helpers/until.ts'
-import { Cable } from '../../helpers/cable.ts'
+import { CuttingProxy } from '../../helpers/cutting-proxy.ts'
 import { acceptLinks, joinAs } from '../../helpers/join.ts'
 import { listening } from '../../helpers/listening.ts'
 
@@ -17,16 +17,16 @@ const failureOf = (promise: Promise<unknown>) =>
 async function openLinkPair(listener: RequestListener, pingMs?: number) {
   const server = createServer()
   const { joined } = acceptLinks(server, undefined, pingMs)
-  const cable = await Cable.open(await listening(server))
-  const base = `http://127.0.0.1:${cable.port}`
+  const proxy = await CuttingProxy.open(await listening(server))
+  const base = `http://127.0.0.1:${proxy.port}`
   const instance = await joinAs(base, '', { id: '', listener, pingMs })
   await until(() => joined.length === 1, 'the link')
   const gateway = joined[0]!
   const close = () => {
-    cable.close()
+    proxy.close()
     server.close()
   }
-  return { transport: gateway.transport, gateway, instance, cable, close }
+  return { transport: gateway.transport, gateway, instance, cable: proxy, close }
 }
 
 describe('a link between an instance and a gateway', () => {

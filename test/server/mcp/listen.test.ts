@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createServer } from 'node:http'
 import type { AccessEntry } from '../../../src/lib/util/logger.ts'
-import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
+import { McpHttpServer } from '../../../src/server/mcp-http-server.ts'
 import { AuditLog } from '../../../src/server/resources/audit-log.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { type Events, startServer, type TestServer } from '../../helpers/mcp.ts'

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
+import { McpHttpServer } from '../../../src/server/mcp-http-server.ts'
 import { atEnd, newFolder } from '../../helpers/cleanup.ts'
 import { until } from '../../helpers/until.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'

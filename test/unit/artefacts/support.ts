@@ -6,7 +6,7 @@ import { ArtefactStore, type StoreOptions } from '../../../src/server/artefacts/
 import type { Clock } from '../../../src/lib/util/time.ts'
 import { atEnd, newFolder } from '../../helpers/cleanup.ts'
 import { settableClock } from '../../helpers/fakes.ts'
-import { defaultBounds } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 
 export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
@@ -47,7 +47,7 @@ export async function openFolder(
   /** By which leftovers are judged. */
   fileClock?: Clock,
 ): Promise<ArtefactStore> {
-  const bounds = { ...defaultBounds, ...limits }
+  const bounds = { ...serverDefaults, ...limits }
   const files = new ArtefactFolder(root, fileClock)
   const store = new ArtefactStore(files, { limits: bounds, ...options })
   await store.start()

@@ -44,23 +44,23 @@ describe('WindowCapture', () => {
 
   /** An application is linked and its window was looked for. */
   async function ready(backends = [native], captureMs?: number): Promise<void> {
-    open(backends, captureMs).aim(target)
-    await capture.look()
+    open(backends, captureMs).setTarget(target)
+    await capture.probe()
   }
 
   describe('is available', () => {
     it('from the link of an application on, once its window is found, until that leaves', async () => {
       open()
       expect(capture.unavailable?.reason).to.equal('no_application')
-      capture.aim(target)
+      capture.setTarget(target)
       expect(capture.unavailable?.reason).to.equal('not_tried')
-      await capture.look()
+      await capture.probe()
       expect(capture.unavailable).to.equal(null)
       expect(changes).to.equal(1)
-      capture.aim(fail(noApplication))
+      capture.setTarget(fail(noApplication))
       expect(capture.unavailable?.reason).to.equal('no_application')
       expect(changes).to.equal(2)
-      await capture.look()
+      await capture.probe()
       expect(native.probed.map(({ pid }) => pid)).to.deep.equal([4711, 4711])
     })
 
@@ -69,7 +69,7 @@ describe('WindowCapture', () => {
       await ready([host, native])
       expect(capture.unavailable).to.equal(null)
       host.state = fail(noApplication)
-      await capture.look()
+      await capture.probe()
       expect(capture.unavailable, 'why it is not seen from outside').to.equal(noDisplay)
     })
 
@@ -191,10 +191,10 @@ describe('WindowCapture', () => {
       native.held = true
       const waiting = [reasonOf(capture.read(100)), reasonOf(capture.read(101))]
       await settled()
-      capture.aim(another)
+      capture.setTarget(another)
       expect(native.takings[0]?.form.signal.aborted).to.equal(true)
       expect(await Promise.all(waiting)).to.deep.equal(['no_window', 'no_window'])
-      await capture.look()
+      await capture.probe()
       void reasonOf(capture.read(100))
       await settled()
       expect(native.takings.map(({ target: { pid } }) => pid)).to.deep.equal([4711, 4712])

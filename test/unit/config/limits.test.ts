@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { checkLimits } from '../../../src/lib/config/limits.ts'
-import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
+import { McpHttpServer } from '../../../src/server/mcp-http-server.ts'
 
 describe('checkLimits', () => {
   it('returns the given limits without undefined ones', () => {

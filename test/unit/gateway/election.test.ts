@@ -11,7 +11,7 @@ import {
   removeActiveGateway,
   writeActiveGateway,
 } from '../../../src/server/gateway/active-gateway.ts'
-import { winPort } from '../../../src/server/gateway/election.ts'
+import { acquirePort } from '../../../src/server/gateway/election.ts'
 import { newFolder } from '../../helpers/cleanup.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { until } from '../../helpers/until.ts'
@@ -38,10 +38,10 @@ describe('the gateway of a port', () => {
   const taken = () => Promise.reject(new ServiceError('port_in_use', 'port 9765 is in use'))
 
   /** An election whose port is never free unless `bind` says so. */
-  function run(rules: { port?: number; patient?: boolean; bind?: () => Promise<unknown> } = {}) {
+  function run(rules: Partial<Parameters<typeof acquirePort>[0]> = {}) {
     const stop = new AbortController()
     const told: string[] = []
-    const won = winPort({
+    const won = acquirePort({
       host: '127.0.0.1',
       port,
       registryDir,
@@ -71,12 +71,12 @@ describe('the gateway of a port', () => {
     ])
   })
 
-  it('is no gateway without a file of one that runs: the election fails, or goes on when it is patient', async () => {
+  it('is no gateway without a file of one that runs: the election fails, or goes on when it waits for the port', async () => {
     const [bare, killed, damaged] = [1, 2, 3]
     await write(makeGateway({ pid: 2 ** 22 + 5 }), killed)
     await writeFile(join(registryDir, `gateway-${damaged}.json`), '{"pid":1}', { mode: 0o600 })
     const all = [bare, killed, damaged].map(async at => {
-      const { told, stop, won } = run({ port: at, patient: true })
+      const { told, stop, won } = run({ port: at, waitForPort: true })
       const error = await failureOf(() => run({ port: at }).won)
       expect(error).to.include({ code: 'port_in_use' })
       await until(() => told.length === 1, 'it is told')

@@ -2,7 +2,7 @@ import { Catalog } from '../../../src/server/gateway/catalog.ts'
 import { EventRing } from '../../../src/server/gateway/event-ring.ts'
 import { createGatewayResources } from '../../../src/server/gateway/gateway-resources.ts'
 import { ClientTable } from '../../../src/server/mcp/client-table.ts'
-import { boundsWith } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 import { MemoryDirectory } from '../../helpers/instances.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 
@@ -22,7 +22,7 @@ export function gateway() {
     ring,
     catalog,
     clients: new ClientTable({ clock: time, timer: time }),
-    limits: boundsWith(),
+    limits: serverDefaults,
     timer: time,
     self: { host: '127.0.0.1', port: 9765, mcpUrl: 'http://127.0.0.1:9765/mcp' },
     activity: () => activity,

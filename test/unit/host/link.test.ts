@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { Requests } from '../../../src/server/host/link/requests.ts'
 import { Schemes } from '../../../src/server/host/link/schemes.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
-import { boundsWith } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 import { until } from '../../helpers/until.ts'
 
 describe('the requests to an application', () => {
@@ -39,7 +39,7 @@ describe('the requests to an application', () => {
 
 describe('the schemes of an application', () => {
   it('stay listed for the grace time after the link is lost, then go', async () => {
-    const registry = new ResourceRegistry({ limits: boundsWith() })
+    const registry = new ResourceRegistry({ limits: serverDefaults })
     const listed = async () => {
       const { descriptors } = await registry.page(undefined)
       return descriptors.filter(({ uri }) => uri.startsWith('app:')).length

@@ -7,7 +7,7 @@ import { SceneState } from '../../../src/server/resources/scene/state.ts'
 import { newFolder } from '../../helpers/cleanup.ts'
 import { recordingLog } from '../../helpers/fakes.ts'
 import { skipBecause } from '../../helpers/skip.ts'
-import { defaultBounds } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 import { until } from '../../helpers/until.ts'
 
 describe('SceneFile', () => {
@@ -30,7 +30,7 @@ describe('SceneFile', () => {
 
   function watch(): void {
     const maxBytes = 1000
-    const scene = new SceneState({ ...defaultBounds, maxMessageBytes: maxBytes })
+    const scene = new SceneState({ ...serverDefaults, maxMessageBytes: maxBytes })
     const setText = (json: string) => {
       const revision = scene.setText(json)
       scenes.push(JSON.parse(json))

@@ -3,14 +3,14 @@ import { setImmediate } from 'node:timers/promises'
 import { Throttle } from '../../../src/lib/mcp/throttle.ts'
 import { ManualTime } from '../resources/manual-time.ts'
 
-function paced(run: (updates: number) => Promise<void> = async () => {}, settleMs?: number) {
+function paced(run: (updates: number) => Promise<void> = async () => {}, debounceMs?: number) {
   const time = new ManualTime()
   const runs: number[] = []
   const throttle = new Throttle({
     timer: time,
     clock: time,
     minIntervalMs: 500,
-    settleMs,
+    debounceMs,
     run: updates => {
       runs.push(updates)
       return run(updates)
@@ -20,12 +20,12 @@ function paced(run: (updates: number) => Promise<void> = async () => {}, settleM
 }
 
 describe('Throttle', () => {
-  it('runs at once, then twice a second at most, and loses no poke', async () => {
+  it('runs at once, then twice a second at most, and loses no trigger', async () => {
     const { time, throttle, runs } = paced()
-    throttle.poke()
+    throttle.trigger()
     expect(runs).to.deep.equal([1])
     for (let at = 1; at < 300; at++) {
-      throttle.poke()
+      throttle.trigger()
       await setImmediate()
       time.advance(10)
     }
@@ -38,9 +38,9 @@ describe('Throttle', () => {
   it('runs once more for pokes that came during the last run, and never two at a time', async () => {
     const gate = Promise.withResolvers<void>()
     const { time, throttle, runs } = paced(() => gate.promise)
-    throttle.poke()
-    throttle.poke()
-    throttle.poke()
+    throttle.trigger()
+    throttle.trigger()
+    throttle.trigger()
     time.advance(10_000)
     expect(runs).to.deep.equal([1])
     gate.resolve()
@@ -51,7 +51,7 @@ describe('Throttle', () => {
   it('runs once for a burst, when nothing was poked for the settle time', async () => {
     const { time, throttle, runs } = paced(undefined, 2000)
     for (let at = 0; at < 5; at++) {
-      throttle.poke()
+      throttle.trigger()
       time.advance(1999)
     }
     expect(runs).to.deep.equal([])
@@ -65,7 +65,7 @@ describe('Throttle', () => {
   it('runs after ten settle times while pokes go on, and counts anew', async () => {
     const { time, throttle, runs } = paced(undefined, 1000)
     for (let at = 0; at < 41; at++) {
-      throttle.poke()
+      throttle.trigger()
       time.advance(500)
       await setImmediate()
     }

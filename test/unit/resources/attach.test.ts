@@ -4,7 +4,7 @@ import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resour
 import type { Content } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import type { SchemeProducer } from '../../../src/server/resources/scheme-producer.ts'
-import { defaultBounds } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { ManualTime } from './manual-time.ts'
 
@@ -18,7 +18,7 @@ function started() {
   const logged: object[] = []
   const note = (fields: object) => void logged.push(fields)
   const resources = new ResourceRegistry({
-    limits: defaultBounds,
+    limits: serverDefaults,
     clock: time,
     timer: time,
     log: { debug: note, info: note, warn: note, error: note },

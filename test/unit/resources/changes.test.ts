@@ -6,7 +6,7 @@ import type { SchemeProducer } from '../../../src/server/resources/scheme-produc
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { ManualTime } from './manual-time.ts'
 import { codeOf } from './support.ts'
-import { defaultBounds } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 
 const artefacts: SchemeProducer = { read: () => [], page: async () => ({ descriptors: [] }) }
 const docs: ResourceProducer = { scheme: 'docs', list: () => [], read: () => [] }
@@ -14,7 +14,7 @@ const docs: ResourceProducer = { scheme: 'docs', list: () => [], read: () => [] 
 function listened(hasArtefacts = true) {
   const time = new ManualTime()
   const resources = new ResourceRegistry({
-    limits: defaultBounds,
+    limits: serverDefaults,
     clock: time,
     timer: time,
     artefacts: hasArtefacts ? artefacts : undefined,

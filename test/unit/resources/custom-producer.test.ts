@@ -3,7 +3,7 @@ import { ServiceError } from '../../../src/lib/util/errors.ts'
 import type { ResourceProducer } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { fail, good, never, secret, serving } from './support.ts'
-import { boundsWith } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 import { failureOf } from '../../helpers/failure.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../../../src/server/resources/errors.ts'
 
@@ -16,7 +16,7 @@ async function customUris(resources: ResourceRegistry): Promise<string[]> {
 
 describe('addProducer', () => {
   const base: ResourceProducer = { scheme: 'docs', list: () => [], read: () => [] }
-  const registry = () => new ResourceRegistry({ limits: boundsWith() })
+  const registry = () => new ResourceRegistry({ limits: serverDefaults })
 
   for (const scheme of ['', 'Docs', '1a', 'a:', 'a'.repeat(65), 5]) {
     it(`refuses the scheme ${String(scheme).slice(0, 10)}`, () => {
@@ -216,7 +216,7 @@ describe('the artefact producer', () => {
         },
         () => Promise.reject(thrown),
       ]) {
-        const resources = new ResourceRegistry({ limits: boundsWith(), artefacts: { read } })
+        const resources = new ResourceRegistry({ limits: serverDefaults, artefacts: { read } })
         const error = await failureOf(() => resources.read(hash))
         expect(error.code).to.equal(code)
         expect(error.message).not.to.contain('secret')

@@ -5,12 +5,12 @@ import type { Descriptor } from '../../../src/server/resources/producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { ManualTime } from './manual-time.ts'
-import { defaultBounds } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 
 /** A registry whose time stands still until it is told. */
 function timed() {
   const time = new ManualTime()
-  const resources = new ResourceRegistry({ limits: defaultBounds, clock: time, timer: time })
+  const resources = new ResourceRegistry({ limits: serverDefaults, clock: time, timer: time })
   const log = new AuditLog()
   resources.wireAuditLog(log)
   const buffer = new SessionEventBuffer({ sessionId: 's' })

@@ -9,7 +9,7 @@ import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import type { SchemeProducer } from '../../../src/server/resources/scheme-producer.ts'
 import { SessionEventBuffer } from '../../../src/server/resources/session-event-buffer.ts'
 import { failureOf } from '../../helpers/failure.ts'
-import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
+import { serverDefaults, type ServerLimits } from '../../../src/server/http/limits.ts'
 
 function descriptors(scheme: string, count: number): readonly Descriptor[] {
   return Object.freeze(
@@ -39,14 +39,14 @@ function artefacts(count: number): SchemeProducer {
 }
 
 interface Given {
-  limits?: Partial<Bounds>
+  limits?: Partial<ServerLimits>
   artefacts?: SchemeProducer
   log?: { warn: object[]; error: object[] }
 }
 
 function registry({ limits = {}, artefacts, log }: Given = {}): ResourceRegistry {
   return new ResourceRegistry({
-    limits: boundsWith(limits),
+    limits: { ...serverDefaults, ...limits },
     artefacts,
     log: {
       debug() {},

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { ServiceError } from '../../../src/lib/util/errors.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { contents, payload, registry } from './support.ts'
-import { boundsWith } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 
 describe('a scene URI with an unknown query parameter', () => {
   for (const [uri, known] of [
@@ -25,7 +25,7 @@ describe('the _meta of a scene content', () => {
 
   it('holds revision, time, size and application', () => {
     const clock = { now: () => 5000 }
-    const limits = boundsWith()
+    const limits = serverDefaults
     const parts = { limits, clock, enableArtefactResources: false }
     const resources = new ResourceRegistry(parts)
     const { run } = resources.scene
@@ -41,7 +41,7 @@ describe('the _meta of a scene content', () => {
   it('says since when the application is gone or back, and announces both', () => {
     let nowMs = 1000
     const clock = { now: () => nowMs }
-    const parts = { limits: boundsWith(), clock, enableArtefactResources: false }
+    const parts = { limits: serverDefaults, clock, enableArtefactResources: false }
     const resources = new ResourceRegistry(parts)
     const updates: string[] = []
     resources.listen({ resourceUpdated: uri => void updates.push(uri) })

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { SceneDemand } from '../../../src/server/resources/scene/demand.ts'
 import { SceneState } from '../../../src/server/resources/scene/state.ts'
-import { boundsWith } from '../../helpers/bounds.ts'
+import { serverDefaults } from '../../../src/server/http/limits.ts'
 
-const limits = boundsWith({ maxMessageBytes: 1000 })
+const limits = { ...serverDefaults, maxMessageBytes: 1000 }
 
 function nested(depth: number): object {
   let value: object = {}
@@ -100,7 +100,7 @@ describe('SceneState', () => {
 
   it('keeps the revisions that were current in the last ten minutes', () => {
     let nowMs = 0
-    const state = new SceneState(boundsWith(), () => {}, { now: () => nowMs })
+    const state = new SceneState(serverDefaults, () => {}, { now: () => nowMs })
     for (let n = 0; n < 10; n++) {
       state.set({ n })
       nowMs += 4 * 60_000
@@ -110,7 +110,7 @@ describe('SceneState', () => {
   })
 
   it('keeps the last revisions by bytes, always the current one', () => {
-    const state = new SceneState(boundsWith({ maxSceneRevisionBytes: 30 }))
+    const state = new SceneState({ ...serverDefaults, maxSceneRevisionBytes: 30 })
     const kept = () => [1, 2, 3, 4, 5, 6, 7].filter(each => state.valueAt(each) !== undefined)
     for (let n = 0; n < 5; n++) state.set({ text: 'aaa' })
     expect(kept()).to.deep.equal([3, 4, 5])

@@ -4,10 +4,10 @@ import type { Content, ResourceProducer } from '../../../src/server/resources/pr
 import type { SchemeProducer } from '../../../src/server/resources/scheme-producer.ts'
 import { ResourceRegistry } from '../../../src/server/resources/registry.ts'
 import { ManualTime } from './manual-time.ts'
-import { type Bounds, boundsWith } from '../../helpers/bounds.ts'
+import { serverDefaults, type ServerLimits } from '../../../src/server/http/limits.ts'
 
-export function registry(limits: Partial<Bounds> = {}, artefacts?: SchemeProducer) {
-  return new ResourceRegistry({ limits: boundsWith(limits), artefacts })
+export function registry(limits: Partial<ServerLimits> = {}, artefacts?: SchemeProducer) {
+  return new ResourceRegistry({ limits: { ...serverDefaults, ...limits }, artefacts })
 }
 
 /** Built-in resources answer at once, never with a promise. */
@@ -42,12 +42,12 @@ export const fail = (): never => {
   throw new Error(secret)
 }
 
-export function serving(producer: object, limits: Partial<Bounds> = {}) {
+export function serving(producer: object, limits: Partial<ServerLimits> = {}) {
   const time = new ManualTime()
   const logged: object[] = []
   const note = (fields: object) => void logged.push(fields)
   const resources = new ResourceRegistry({
-    limits: boundsWith(limits),
+    limits: { ...serverDefaults, ...limits },
     timer: time,
     log: { debug: note, info: note, warn: note, error: note },
   })

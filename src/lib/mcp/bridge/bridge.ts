@@ -3,11 +3,11 @@ import { addAbortSignal, type Readable, type Writable } from 'node:stream'
 import { pause, systemTimer } from '../../util/time.ts'
 import { isRequestId, jsonRpcCodes, type RequestId } from '../json-rpc.ts'
 import { serverGone, Unreachable } from './bridge-errors.ts'
-import { Call } from './call.ts'
+import { ClientCall } from './call.ts'
 import { Connection, type ConnectionParts } from './connection.ts'
 import type { BridgeContext } from './context.ts'
 import { listen } from './listen.ts'
-import { messageText, parseMessage, parseText, type RpcRequest } from './rpc.ts'
+import { messageText, parseRpcMessage, parseText, type RpcRequest } from './rpc.ts'
 import { ClientSession } from './session.ts'
 
 export interface BridgeParts extends ConnectionParts {
@@ -56,7 +56,7 @@ class Bridge {
   /** Later messages wait for this: `initialize` and `initialized` keep their order. */
   #beginning: Promise<void> = Promise.resolve()
   /** Calls by the ids of their requests. */
-  readonly #open = new Map<RequestId, Call>()
+  readonly #open = new Map<RequestId, ClientCall>()
   readonly #inFlight = new Set<Promise<void>>()
 
   constructor(context: BridgeContext) {
@@ -89,7 +89,7 @@ class Bridge {
     const { output, log } = this.#context
     const value = parseText(line)
     const isBatch = Array.isArray(value)
-    const messages = (isBatch ? value : [value]).map(parseMessage)
+    const messages = (isBatch ? value : [value]).map(parseRpcMessage)
     // The server judges the elements of a batch.
     if (messages.length === 0 || (!isBatch && messages[0] === null)) {
       const { parseError, invalidRequest } = jsonRpcCodes
@@ -97,7 +97,7 @@ class Bridge {
       const message = 'the line is not a JSON-RPC 2.0 message'
       return output.send(messageText({ id: null, error: { code, message } }))
     }
-    const call = new Call(this.#context, line, messages, isBatch)
+    const call = new ClientCall(this.#context, line, messages, isBatch)
     const ids = call.unanswered.map(({ id }) => id)
     for (const id of ids) this.#open.set(id, call)
     try {
@@ -112,7 +112,7 @@ class Bridge {
     }
   }
 
-  async #route(call: Call): Promise<void> {
+  async #route(call: ClientCall): Promise<void> {
     const { message } = call
     if (message?.kind === 'request') {
       if (call.statelessHeaders !== null) {
@@ -140,7 +140,7 @@ class Bridge {
     return call.statelessHeaders === null
   }
 
-  #close(id: RequestId, call: Call): void {
+  #close(id: RequestId, call: ClientCall): void {
     if (this.#open.get(id) === call) this.#open.delete(id)
   }
 
@@ -150,20 +150,20 @@ class Bridge {
     return done
   }
 
-  async #initialize(call: Call, { params }: RpcRequest): Promise<void> {
+  async #initialize(call: ClientCall, { params }: RpcRequest): Promise<void> {
     // A new `initialize` replaces the previous session.
     void this.#session?.end()
     this.#session = new ClientSession(this.#context, params)
     await this.#forward(call)
   }
 
-  async #initialized(call: Call): Promise<void> {
+  async #initialized(call: ClientCall): Promise<void> {
     const session = this.#session
     await this.#forward(call).finally(() => session?.initialized())
   }
 
   /** Forwards a call, in a session once again when the server has ended it. */
-  async #forward(call: Call, mayRepeat = true): Promise<void> {
+  async #forward(call: ClientCall, mayRepeat = true): Promise<void> {
     const upstream = await this.#context.connection.ready()
     const session = call.statelessHeaders === null ? this.#session : null
     await session?.restore(upstream)

@@ -8,7 +8,7 @@ import { messageText, type RpcMessage, type RpcRequest } from './rpc.ts'
 import type { ClientSession } from './session.ts'
 
 /** A line of the client on its way: one message, or a batch. */
-export class Call {
+export class ClientCall {
   readonly line: string
   /** Null for a batch. */
   readonly message: RpcMessage | null

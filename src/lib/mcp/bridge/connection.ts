@@ -132,13 +132,13 @@ export class Connection {
    * `Unreachable`.
    */
   async keep(run: (upstream: Upstream) => Promise<boolean>, signal: AbortSignal): Promise<void> {
-    const over = AbortSignal.any([signal, this.#stop.signal])
-    for (let failures = 0; !over.aborted; failures++) {
+    const stopped = AbortSignal.any([signal, this.#stop.signal])
+    for (let failures = 0; !stopped.aborted; failures++) {
       const sinceMs = performance.now()
-      const mustReopen = await this.ready().then(run).catch(orAway)
-      if (!mustReopen || over.aborted) return
+      const mustReopen = await this.ready().then(run).catch(reopenIfUnreachable)
+      if (!mustReopen || stopped.aborted) return
       if (performance.now() - sinceMs > stableMs) failures = 0
-      const ends = AbortSignal.any([over, this.#found.signal])
+      const ends = AbortSignal.any([stopped, this.#found.signal])
       await pause(systemTimer, retryDelay(failures, Math.random), ends)
     }
   }
@@ -169,7 +169,7 @@ export class Connection {
   }
 }
 
-function orAway(error: unknown): true {
+function reopenIfUnreachable(error: unknown): true {
   if (error instanceof Unreachable) return true
   throw error
 }

@@ -1,6 +1,6 @@
 import { arrayOf, isJsonObject, type JsonObject } from '../../util/json.ts'
 import { metaKeys } from '../request-metadata.ts'
-import type { Call } from './call.ts'
+import type { ClientCall } from './call.ts'
 import type { Upstream } from './connection.ts'
 import type { BridgeContext } from './context.ts'
 import type { ServerText } from './exchange.ts'
@@ -15,7 +15,7 @@ const acknowledged = 'notifications/subscriptions/acknowledged'
  */
 export async function listen(
   { connection, output }: BridgeContext,
-  call: Call,
+  call: ClientCall,
   { id }: RpcRequest,
 ): Promise<void> {
   /** From the acknowledgement on, nothing but the client ends the subscription. */
@@ -23,12 +23,12 @@ export async function listen(
 
   async function deliver(text: ServerText): Promise<void> {
     const [message] = text.messages
-    const isAgain = isAcknowledged
+    const isReconnect = isAcknowledged
     const isAcknowledgement = message?.kind === 'notification' && message.method === acknowledged
     isAcknowledged ||= isAcknowledgement
-    if (isAgain && isAcknowledgement) return catchUp(message.params)
+    if (isReconnect && isAcknowledgement) return catchUp(message.params)
     // A server that is stopping ends the stream with a result.
-    if (isAgain && message?.kind === 'response') return
+    if (isReconnect && message?.kind === 'response') return
     return call.pass(text)
   }
 

@@ -35,7 +35,7 @@ export function parseText(text: string): unknown {
 }
 
 /** Parses one message; null when it is not one of JSON-RPC 2.0. */
-export function parseMessage(value: unknown): RpcMessage | null {
+export function parseRpcMessage(value: unknown): RpcMessage | null {
   if (!isJsonObject(value) || value.jsonrpc !== '2.0') return null
   const { id = null, method, params, result, error } = value
   if (typeof method === 'string') {
@@ -45,9 +45,9 @@ export function parseMessage(value: unknown): RpcMessage | null {
   }
   if (id !== null && !isRequestId(id)) return null
   if (isJsonObject(error)) {
-    const { code, message: said, data } = error
-    if (typeof code !== 'number' || typeof said !== 'string') return null
-    const rpcError = { code, message: said, ...(isJsonObject(data) && { data }) }
+    const { code, message: text, data } = error
+    if (typeof code !== 'number' || typeof text !== 'string') return null
+    const rpcError = { code, message: text, ...(isJsonObject(data) && { data }) }
     return { kind: 'response', id, result: null, error: rpcError }
   }
   if (id === null || !isJsonObject(result)) return null
@@ -58,7 +58,7 @@ export function parseMessage(value: unknown): RpcMessage | null {
 export function parseServerText(text: string): RpcMessage[] | null {
   const value = parseText(text)
   const elements: unknown[] = Array.isArray(value) ? value : [value]
-  const messages = elements.map(parseMessage)
+  const messages = elements.map(parseRpcMessage)
   return messages.length > 0 && messages.every(message => message !== null) ? messages : null
 }
 

@@ -94,7 +94,7 @@ export class ClientSession {
   async #run(upstream: Upstream): Promise<boolean> {
     const { connection, output } = this.#context
     await this.restore(upstream)
-    const isAgain = this.#hadStream
+    const isReconnect = this.#hadStream
     this.#hadStream = true
     const ask = {
       method: 'GET',
@@ -103,7 +103,7 @@ export class ClientSession {
       signal: this.#end.signal,
     } as const
     const ended = await connection.exchange(upstream, ask, {
-      begun: () => void this.#catchUp(isAgain),
+      begun: () => void this.#catchUp(isReconnect),
       deliver: ({ line }) => output.send(line),
     })
     if (ended.kind !== 'refused' || ended.status >= 500) return true
@@ -112,9 +112,10 @@ export class ClientSession {
   }
 
   /** Sends the notifications that the client may have missed before the stream was open. */
-  async #catchUp(isAgain: boolean): Promise<void> {
+  async #catchUp(isReconnect: boolean): Promise<void> {
     const { output } = this.#context
-    if (isAgain) await output.send(messageText({ method: 'notifications/resources/list_changed' }))
+    if (isReconnect)
+      await output.send(messageText({ method: 'notifications/resources/list_changed' }))
     for (const uri of this.#subscriptions) {
       if (this.#end.signal.aborted) return
       const method = 'notifications/resources/updated'

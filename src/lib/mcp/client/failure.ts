@@ -31,16 +31,16 @@ export interface Asked {
 
 /** Translates the `error` of a JSON-RPC response. */
 export function rpcFailure({ code, message, data }: RpcError, { method }: Asked): ServiceError {
-  const said = cleanText(message, 300)
+  const text = cleanText(message, 300)
   // Servers of this project send a hint.
   const hint = textOf(data?.hint)
   if (code === invalidParams && typeof data?.uri === 'string') {
-    return new ServiceError('resource_not_found', said, { hint })
+    return new ServiceError('resource_not_found', text, { hint })
   }
   if (code === internalError) {
-    return new ServiceError('resource_failed', `the server failed: ${said}`, { hint })
+    return new ServiceError('resource_failed', `the server failed: ${text}`, { hint })
   }
-  return new ServiceError('request_refused', `the server refuses ${method}: ${said}`, { hint })
+  return new ServiceError('request_refused', `the server refuses ${method}: ${text}`, { hint })
 }
 
 /** The JSON-RPC error that is the body of an HTTP error; null for any other. */
@@ -61,8 +61,8 @@ export function httpFailure(
   const parsed = parseText(String(body))
   const value = isJsonObject(parsed) ? parsed : {}
   const { detail, title, error_description: described, code: problem } = value
-  const said = textOf(rpc?.message ?? detail ?? title ?? described)
-  const words = `(HTTP ${status})${said === undefined ? '' : `: ${said}`}`
+  const text = textOf(rpc?.message ?? detail ?? title ?? described)
+  const words = `(HTTP ${status})${text === undefined ? '' : `: ${text}`}`
   const root = url.pathname === '/' ? 'the endpoint of service-cli is at /mcp' : undefined
   const hint = textOf(value.hint) ?? root
   if (status === 200) {
@@ -83,7 +83,7 @@ export function httpFailure(
     const isMissing = problem === 'artefact-not-found'
     const code = status >= 500 ? 'resource_failed' : 'request_refused'
     const what = status >= 500 ? 'the server failed' : 'the server refuses the request'
-    const message = `${what}: ${said ?? problem}`
+    const message = `${what}: ${text ?? problem}`
     return new ServiceError(isMissing ? 'resource_not_found' : code, message, { hint })
   }
   if (status >= 300 && status < 400) {

@@ -15,10 +15,10 @@ export interface Follower {
   /** Begins at one run of the server. `text`: `revision 12, 5 members` */
   start(read: Read): Promise<{ readonly text: string; readonly facts: JsonObject }>
   /** What changed, in words and for programs; null: nothing that an earlier read did not find. */
-  look(read: Read): Promise<News | null>
+  look(read: Read): Promise<Update | null>
 }
 
-interface News {
+interface Update {
   readonly lines: readonly string[]
   readonly facts: JsonObject
 }
@@ -54,12 +54,12 @@ export function createFollower(uri: string): Follower {
       const { since } = before
       const isDelta = place !== undefined && since !== undefined
       last = stateOf(await read(isDelta ? `${place}delta?${since}` : uri))
-      return isDelta ? sceneNews(before, last) : newsOf(before, last)
+      return isDelta ? sceneUpdate(before, last) : updateOf(before, last)
     },
   }
 }
 
-function sceneNews(before: State, { since, gone, value, facts }: State): News | null {
+function sceneUpdate(before: State, { since, gone, value, facts }: State): Update | null {
   const isBack = before.gone !== undefined && gone === undefined
   const left = before.gone === undefined ? gone : undefined
   const line = isBack ? 'the application is connected again' : left
@@ -71,7 +71,7 @@ function sceneNews(before: State, { since, gone, value, facts }: State): News | 
   }
 }
 
-function newsOf(before: State, { isJson, value, text, facts }: State): News | null {
+function updateOf(before: State, { isJson, value, text, facts }: State): Update | null {
   if (isJson && before.isJson) {
     const found = diffJson(before.value, value, { maxChanges })
     const delta = { changes: found.changes, truncated: found.truncated }

@@ -1,4 +1,4 @@
-import type { GatewayLimits } from '../limits.ts'
+import type { ServerLimits } from '../../http/limits.ts'
 import { instanceFile } from '../../../lib/instances/state-directory.ts'
 import type { InstanceDirectory } from '../instance-directory.ts'
 import type { JoinedInstances } from '../join/joined-instances.ts'
@@ -18,7 +18,7 @@ interface ConnectionsParts {
   readonly isOwn: (url: URL) => boolean
   /** Whether clients of the gateway are asked for a key. */
   readonly mayUseKey: () => boolean
-  readonly limits: Pick<GatewayLimits, 'instanceAnswerMs' | 'instanceSilenceMs'>
+  readonly limits: Pick<ServerLimits, 'instanceAnswerMs' | 'instanceSilenceMs'>
 }
 
 /** The connections to all instances, which all views share. */

@@ -6,7 +6,7 @@ import { controllerWith } from '../../../lib/util/abort.ts'
 import type { JsonObject } from '../../../lib/util/json.ts'
 import { userAgent, version } from '../../../lib/util/version.ts'
 import type { Reader, RelayedContents } from '../../resources/producer.ts'
-import type { GatewayLimits } from '../limits.ts'
+import type { ServerLimits } from '../../http/limits.ts'
 import { type LargeResult, resultOf } from './instance-answer.ts'
 import { InstancePushes } from './instance-pushes.ts'
 import { unreachable } from './relay-errors.ts'
@@ -20,11 +20,11 @@ const claims = { [metaKeys.protocolVersion]: revision, [metaKeys.clientCapabilit
 interface ConnectionParts {
   readonly instanceId: string
   readonly transport: InstanceTransport
-  readonly limits: Pick<GatewayLimits, 'instanceAnswerMs' | 'instanceSilenceMs'>
+  readonly limits: Pick<ServerLimits, 'instanceAnswerMs' | 'instanceSilenceMs'>
 }
 
 /** A request of a caller, which is passed on as it is. */
-export interface Call {
+export interface RelayedCall {
   readonly method: string
   readonly params: JsonObject
   /** The first member of the result that is passed on. */
@@ -63,7 +63,7 @@ export class InstanceConnection {
 
   /** The members of the result. Rejects with a `ServiceError`, or the reason of `cancel`. */
   call(
-    call: Call,
+    call: RelayedCall,
     client: Reader['client'],
     cancel: AbortController,
   ): Promise<string | LargeResult> {

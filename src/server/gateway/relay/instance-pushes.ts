@@ -40,7 +40,7 @@ interface OpenStream {
   readonly body: Readable
   /** URIs whose updates come. */
   readonly honoured: readonly unknown[]
-  readonly over: Promise<void>
+  readonly ended: Promise<void>
 }
 
 /**
@@ -145,7 +145,7 @@ class FollowedStream {
           this.#stream?.body.destroy()
           this.#stream = next
           attempt = 0
-          await Promise.race([next.over, changed])
+          await Promise.race([next.ended, changed])
           if (this.isOpen) continue
         }
       } catch {
@@ -175,11 +175,11 @@ class FollowedStream {
       }
       const body = answer.body.stream()
       const honoured = this.#listenTo(body)
-      const over = new Promise<void>(resolve => void body.once('close', resolve))
-      const cut = over.then(() => {
+      const ended = new Promise<void>(resolve => void body.once('close', resolve))
+      const cut = ended.then(() => {
         throw new Unreachable('the stream was cut')
       })
-      return { body, over, honoured: await Promise.race([honoured, cut]) }
+      return { body, ended, honoured: await Promise.race([honoured, cut]) }
     } finally {
       clearTimeout(late)
       // From now on the end of the gateway ends `#run`.

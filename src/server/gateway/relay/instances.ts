@@ -300,8 +300,8 @@ export class Instances implements SchemeProducer {
       this.known.forget(instanceId)
       for (const uri of followed) {
         // What changed before was not told.
-        const told = () => updated(uri)
-        connections.to(instanceId).pushes.follow(uri, updated).then(told, told)
+        const notify = () => updated(uri)
+        connections.to(instanceId).pushes.follow(uri, updated).then(notify, notify)
       }
       return
     }

@@ -9,7 +9,7 @@ const notFoundCode = -32002
 /** The error of an answer that has no result, for the reader of `uri` at the gateway. */
 export function answerError(status: number, body: Buffer, uri: string): ServiceError {
   const error = rpcErrorIn(body)
-  if (error !== null) return saidError(error, uri)
+  if (error !== null) return instanceError(error, uri)
   switch (status) {
     case 200:
       return badAnswer('it has neither a result nor an error')
@@ -26,18 +26,18 @@ export function answerError(status: number, body: Buffer, uri: string): ServiceE
   }
 }
 
-function saidError({ code, message, data = {} }: RpcError, uri: string): ServiceError {
-  const said = `the instance says: ${cleanText(message)}`
+function instanceError({ code, message, data = {} }: RpcError, uri: string): ServiceError {
+  const text = `the instance says: ${cleanText(message)}`
   const hint = typeof data.hint === 'string' ? cleanText(data.hint) : undefined
   const isOfParams = code === jsonRpcCodes.invalidParams
   if (code === notFoundCode || (isOfParams && typeof data.uri === 'string')) {
     const gone = new ResourceNotFound(uri)
-    gone.message += `; ${said}`
+    gone.message += `; ${text}`
     return gone
   }
-  if (isOfParams) return new ResourceUriInvalid(said, { hint, data: { uri } })
+  if (isOfParams) return new ResourceUriInvalid(text, { hint, data: { uri } })
   const reason = typeof data.reason === 'string' ? cleanText(data.reason, 80) : 'instance_failed'
-  return failed(said, reason, hint)
+  return failed(text, reason, hint)
 }
 
 export function unreachable(why: string): ServiceError {

@@ -35,8 +35,8 @@ export class SharedReads {
     const flight = new Flight(current?.flight, ask)
     const entry = { key, flight }
     this.#flights.push(entry)
-    const over = (): void => void this.#flights.splice(this.#flights.indexOf(entry), 1)
-    flight.answer.then(over, over)
+    const remove = (): void => void this.#flights.splice(this.#flights.indexOf(entry), 1)
+    flight.answer.then(remove, remove)
     return flight
   }
 }

@@ -6,7 +6,7 @@ import { ClientTable } from '../../mcp/client-table.ts'
 import { Endpoint, type McpEndpoint } from '../../mcp/endpoint.ts'
 import { serverInstructions } from '../../mcp/instructions.ts'
 import type { KeptSessions } from '../../mcp/kept-sessions.ts'
-import type { McpLimits } from '../../mcp/limits.ts'
+import type { ServerLimits } from '../../http/limits.ts'
 import { gatewayTools } from '../../mcp/tools/tools.ts'
 import type { Catalog } from '../catalog.ts'
 import { EventRing } from '../event-ring.ts'
@@ -27,7 +27,7 @@ export interface ViewParts {
   /** Sessions of the gateway that had the port before. */
   readonly kept?: KeptSessions
   readonly self: GatewaySelf
-  readonly limits: McpLimits
+  readonly limits: ServerLimits
   readonly log: Logger
   readonly accessLog: (access: InstanceAccess) => void
 }

@@ -1,6 +1,6 @@
 import { invalidMember } from '../../../lib/host-link/check.ts'
 import type { LinkErrorCode } from '../../../lib/host-link/wire.ts'
-import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.ts'
+import { isPrivate, publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { applicationWords } from '../../resources/errors.ts'
 
 const failed = ['the application could not answer', 'its log says why'] as const
@@ -14,13 +14,13 @@ const failures = new Map<string, readonly [message: string, hint: string]>([
 ])
 
 /**
- * What the client is told of a read that failed. `said`: what the application said, passed on as its
+ * What the client is told of a read that failed. `detail`: what the application said, passed on as its
  * words.
  */
-export function hostFailure(code: string, said = ''): ServiceError {
+export function hostFailure(code: string, detail = ''): ServiceError {
   const [message, hint] = failures.get(code) ?? failed
   const reason = failures.has(code) ? code : 'host_failed'
-  return new ServiceError('resource_failed', message + applicationWords(said), {
+  return new ServiceError('resource_failed', message + applicationWords(detail), {
     hint,
     data: { reason },
   })
@@ -49,7 +49,7 @@ const codes: Partial<Record<ServiceError['code'], LinkErrorCode>> = {
 export function refusalOf(error: unknown): LinkRefusal | null {
   if (error instanceof LinkRefusal) return error
   if (!(error instanceof ServiceError)) return null
-  const code = codes[error.code] ?? (isLocal(error) ? null : 'invalid')
+  const code = codes[error.code] ?? (isPrivate(error) ? null : 'invalid')
   return code && new LinkRefusal(code, publicMessage(error))
 }
 

@@ -35,7 +35,7 @@ export function readFrame(given: string): Frame {
 }
 
 /** Null for a type that this server does not know. Throws `body_invalid` for a wrong member. */
-export function parseMessage({ type, value }: Frame): Message | null {
+export function parseLinkMessage({ type, value }: Frame): Message | null {
   if (!isKnown(type)) return null
   const schema: z.ZodType<object> = messages[type]
   return { ...orThrow(schema, value), type } as Message
@@ -46,7 +46,7 @@ function isKnown(type: string): type is Message['type'] {
 }
 
 /** The scene of `scene.set` as the application wrote it: numbers keep their digits. */
-export function sceneText({ text, warnings }: Frame): string {
+export function frameScene({ text, warnings }: Frame): string {
   return withWarnings(memberText(text, 'scene'), warnings)
 }
 

@@ -14,10 +14,10 @@ import type { EventBuffers } from '../event-buffers.ts'
 import { authorizeHostRequest, checkPlace } from '../guards.ts'
 import type { Uploads } from '../uploads.ts'
 import { Channel, type ChannelReader } from './channel.ts'
-import { type Frame, parseMessage } from './frame.ts'
+import { type Frame, parseLinkMessage } from './frame.ts'
 import { offeredPictures, pictureFailure } from './pictures.ts'
 import { Schemes } from './schemes.ts'
-import { heartbeatMs, Session } from './session.ts'
+import { heartbeatMs, LinkSession } from './session.ts'
 
 interface HostLinkParts extends HostParts {
   readonly buffers: EventBuffers
@@ -38,7 +38,7 @@ export class HostLink {
   /** Web pages that have not shown it yet. */
   readonly #newPages = new Set<Channel>()
   /** That of the application, which may have ended. */
-  #session: Session | null = null
+  #session: LinkSession | null = null
 
   constructor(parts: HostLinkParts) {
     this.#parts = parts
@@ -120,7 +120,7 @@ export class HostLink {
   #greet(channel: Channel, frame: Frame): void {
     let message: Message | null = null
     try {
-      message = frame.type === 'hello' ? parseMessage(frame) : null
+      message = frame.type === 'hello' ? parseLinkMessage(frame) : null
     } catch (error) {
       return channel.close(closeCodes.badMessage, messageOf(error))
     }
@@ -142,7 +142,7 @@ export class HostLink {
     this.#session?.end(closeCodes.replaced, 'a newer link of the same instance has its place')
     if (!isBack) this.#schemes.forget()
     channel.send(this.#welcome(hello))
-    this.#session = new Session(hello, { ...this.#parts, schemes: this.#schemes, channel })
+    this.#session = new LinkSession(hello, { ...this.#parts, schemes: this.#schemes, channel })
     this.#session.start()
   }
 

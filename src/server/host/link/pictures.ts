@@ -35,13 +35,13 @@ const texts: Partial<Record<Reason, string>> = {
   host_disconnected: 'the application is not connected',
 }
 
-/** `code`: of an error of the application, or why there is no answer; `said`: its own words. */
-export function pictureFailure(code: string, said = ''): CaptureFailure {
+/** `code`: of an error of the application, or why there is no answer; `detail`: its own words. */
+export function pictureFailure(code: string, detail = ''): CaptureFailure {
   const known = code === 'host_timeout' ? 'timeout' : code
   const reason = Object.hasOwn(texts, known) ? (known as Reason) : 'failed'
   const text = texts[reason]
-  if (text !== undefined) return { reason, message: text + applicationWords(said) }
-  return { reason, message: 'the application could not take a picture', said }
+  if (text !== undefined) return { reason, message: text + applicationWords(detail) }
+  return { reason, message: 'the application could not take a picture', detail }
 }
 
 const maxViewChars = 4096

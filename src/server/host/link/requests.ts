@@ -24,7 +24,7 @@ const maxInFlight = 8
 const refreshMs = 1500
 
 /** Characters of what the application says in an error. */
-const maxSaidChars = 255
+const maxMessageChars = 255
 
 const contentsForm = z.array(z.preprocess(withoutNulls, contentForm))
 
@@ -97,10 +97,10 @@ export class Requests {
   settle(members: JsonObject, png: Buffer | null): void {
     const { type, id, code, message } = members
     // What an application says of its own faults is for its log, and may hold secrets.
-    const isSaid = typeof message === 'string' && code !== 'internal'
-    const said = isSaid ? message.slice(0, maxSaidChars).toWellFormed() : ''
+    const isPublic = typeof message === 'string' && code !== 'internal'
+    const text = isPublic ? message.slice(0, maxMessageChars).toWellFormed() : ''
     const failed = code === 'busy' ? 'host_busy' : String(code)
-    const reply = { code: type === 'ok' ? null : failed, message: said, members, png }
+    const reply = { code: type === 'ok' ? null : failed, message: text, members, png }
     this.#open.get(String(id))?.(reply)
   }
 
@@ -125,7 +125,7 @@ export class Requests {
     const { promise, resolve } = Promise.withResolvers<Reply>()
     const settle = (reply: Reply): void => {
       clearTimeout(timer)
-      stay()
+      unsubscribe()
       this.#open.delete(id)
       resolve(reply)
     }
@@ -134,7 +134,7 @@ export class Requests {
       this.#channel.send({ type: 'cancel', id })
     }
     const timer = setTimeout(giveUp, deadlineMs).unref()
-    const stay = onAbort(signal, giveUp)
+    const unsubscribe = onAbort(signal, giveUp)
     this.#open.set(id, settle)
     if (!this.#channel.send(request)) settle(noAnswer('host_disconnected'))
     return promise

@@ -20,7 +20,7 @@ import type { EventBuffers } from '../event-buffers.ts'
 import { LinkUploads, type Uploads } from '../uploads.ts'
 import type { Channel, ChannelReader } from './channel.ts'
 import { changeScene, LinkRefusal, refusalOf } from './failures.ts'
-import { type Frame, parseMessage, sceneText } from './frame.ts'
+import { type Frame, parseLinkMessage, frameScene } from './frame.ts'
 import { offeredPictures, pictureFailure } from './pictures.ts'
 import { Requests } from './requests.ts'
 import type { Schemes } from './schemes.ts'
@@ -42,7 +42,7 @@ export interface SessionParts extends HostParts {
 }
 
 /** One connection of an application, from its hello on: its messages, in the order of their arrival. */
-export class Session implements ChannelReader {
+export class LinkSession implements ChannelReader {
   readonly instanceId: string
   readonly #parts: SessionParts
   readonly #requests: Requests
@@ -166,7 +166,7 @@ export class Session implements ChannelReader {
     const { channel, log, registry } = this.#parts
     const { type, id } = frame
     try {
-      const message = parseMessage(frame)
+      const message = parseLinkMessage(frame)
       if (message === null && id === undefined) return
       if (message === null) {
         throw new LinkRefusal('unknown_type', `there is no message "${type.slice(0, 64)}"`)
@@ -194,7 +194,7 @@ export class Session implements ChannelReader {
     const { registry, buffers, schemes, audit, checkpoints, channel } = this.#parts
     switch (message.type) {
       case 'scene.set': {
-        const text = message.scene === null ? null : sceneText(frame)
+        const text = message.scene === null ? null : frameScene(frame)
         return { revision: registry.scene.replaceText(text, this.instanceId) }
       }
       case 'scene.patch': {

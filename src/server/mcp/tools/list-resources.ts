@@ -50,8 +50,8 @@ function matcher(words: string[], scheme?: string): (entry: Entry) => boolean {
     if (!uri.startsWith(start)) return false
     if (words.length === 0) return true
     const { name, title = '', description = '' } = entry
-    const said = `${uri} ${name} ${title} ${description}`.toLowerCase()
-    return words.every(word => said.includes(word))
+    const text = `${uri} ${name} ${title} ${description}`.toLowerCase()
+    return words.every(word => text.includes(word))
   }
 }
 

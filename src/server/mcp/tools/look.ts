@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { shotSides } from '../../../lib/host-link/wire.ts'
 import { systemClock } from '../../../lib/util/time.ts'
-import { maxPictureSide, pictureContent } from './picture.ts'
+import { pictureWidths } from '../../resources/capture.ts'
+import { pictureContent } from './picture.ts'
 import { createTool, failedResult, type ToolParts } from './tool.ts'
 import { withQuery } from './written-uri.ts'
 
@@ -37,9 +38,9 @@ export const look = createTool({
     max_width: z
       .int()
       .min(64)
-      .max(maxPictureSide)
+      .max(pictureWidths.model)
       .describe('pixels; wider pictures are scaled down')
-      .default(1024),
+      .default(pictureWidths.usual),
   }),
   async call({ target, max_width: maxWidth, ...shot }, caller, parts) {
     const { registry } = parts

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { counted } from '../../../lib/util/amounts.ts'
 import { cleanText } from '../../../lib/util/text.ts'
-import { type NoteProof, proofLines } from '../../../lib/mcp/note-proof.ts'
+import { maxNoteTextChars, type NoteProof, proofLines } from '../../../lib/mcp/note-proof.ts'
 import { isOpen, type Note } from '../../notes/note.ts'
-import { maxNoteTextChars, noteText } from '../../notes/note-posts.ts'
+import { noteText } from '../../notes/note-posts.ts'
 import { noDocument, type Notes } from '../../notes/notes.ts'
 import { summary } from '../../notes/notes-producer.ts'
 import { fitting, maxChars, sliceText } from './pages.ts'
@@ -115,10 +115,10 @@ function lineOf(note: ReturnType<typeof summary>): string {
   const head = `${number} (${id}): ${state}, ${waits[state]}; from ${from} at ${created_at}${about}`
   const line = `${head}: ${JSON.stringify(text)}`
   if (last === undefined) return line
-  const said = last.text === undefined ? '' : `: ${JSON.stringify(last.text)}`
+  const quote = last.text === undefined ? '' : `: ${JSON.stringify(last.text)}`
   const by = cleanText(last.by, maxNameChars)
   const late = last.late === true ? ' (late, changed nothing)' : ''
-  return `${line}; last: ${last.action} by ${by} at ${last.at}${late}${said}`
+  return `${line}; last: ${last.action} by ${by} at ${last.at}${late}${quote}`
 }
 
 /** The line of a note, or as much of it as fits, and where the rest is: its last answer comes last. */

@@ -1,10 +1,10 @@
 import { encode, fits, pictureFacts } from '../../capture/pictures.ts'
+import { pictureWidths } from '../../resources/capture.ts'
 import type { BlobContent, StreamedBlob } from '../../resources/producer.ts'
 import type { ToolContent } from './tool.ts'
 
-/** Pixels on either side: models scale larger pictures down. */
-export const maxPictureSide = 1568
-const bounds = { maxWidth: maxPictureSide, maxHeight: maxPictureSide, maxBytes: 1024 * 1024 }
+const { model: side } = pictureWidths
+const bounds = { maxWidth: side, maxHeight: side, maxBytes: 1024 * 1024 }
 
 /** Bytes of a stored picture that is made smaller. */
 const maxFileBytes = 64 * 1024 * 1024

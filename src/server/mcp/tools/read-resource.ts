@@ -4,17 +4,18 @@ import { ServiceError } from '../../../lib/util/errors.ts'
 import { arrayOf, isJsonObject } from '../../../lib/util/json.ts'
 import { asText, cleanText } from '../../../lib/util/text.ts'
 import { lacksSharp } from '../../capture/pictures.ts'
+import { pictureWidths } from '../../resources/capture.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
 import { detailUri } from '../../resources/object-detail.ts'
 import type { Content, Reader, TextContent } from '../../resources/producer.ts'
 import { parseResourceUri } from '../../resources/resource-uri.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
 import { maxChars, sliceText } from './pages.ts'
-import { byteLength, maxPictureSide, pictureContent } from './picture.ts'
+import { byteLength, pictureContent } from './picture.ts'
 import { presenceOf } from './presence.ts'
 import { readScenePart } from './query-scene.ts'
 import { createTool, type ToolContent } from './tool.ts'
-import { isMissing, withQuery, writtenUri } from './written-uri.ts'
+import { isNotFound, withQuery, writtenUri } from './written-uri.ts'
 
 /** Characters of a URI, a name or a type in a line about it. */
 const maxShownChars = 200
@@ -68,7 +69,7 @@ async function readObject(
   try {
     if (uri !== null) return await registry.read(uri, reader)
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!isNotFound(error)) throw error
   }
   if (object !== undefined) return [{ uri: word, text: JSON.stringify(part) }]
   const name = JSON.stringify(cleanText(word, maxShownChars))
@@ -96,7 +97,7 @@ async function readUri(
     return registry.read(offset > 0 ? withQuery(file, { ...others, offset }) : uri, reader)
   }
   if (!isFile && scheme !== 'capture') return registry.read(uri, reader)
-  const { max_width = maxPictureSide } = others
+  const { max_width = pictureWidths.model } = others
   return registry.read(withQuery(file, { ...others, max_width }), reader)
 }
 
@@ -128,7 +129,7 @@ async function contentOf(
 
 const notShown =
   'not shown, because it is neither text nor a PNG, JPEG, GIF or WebP picture that can be shown'
-const larger = `; one of more than ${maxPictureSide} pixels or 1 MB needs the package sharp`
+const larger = `; one of more than ${pictureWidths.model} pixels or 1 MB needs the package sharp`
 
 /** A slice of a stored file, whose offsets are bytes; null: its bytes are no text. */
 async function textFile(registry: ServedResources, file: string, slice: Slice) {
@@ -161,8 +162,8 @@ function textOf({ text, _meta }: TextContent, { offset, most }: Slice): readonly
 function rangeOf(unit: string, offset: number, length: number, total: number): ToolContent[] {
   if (length === total) return []
   const end = offset + length
-  const goOn = end < total ? `go on with offset=${end}` : 'that is the end'
-  return [textPart(`${unit} ${offset} to ${end} of ${total}; ${goOn}`)]
+  const continueHint = end < total ? `go on with offset=${end}` : 'that is the end'
+  return [textPart(`${unit} ${offset} to ${end} of ${total}; ${continueHint}`)]
 }
 
 function textPart(text: string): ToolContent & { type: 'text' } {

@@ -62,11 +62,11 @@ export async function changesSince(
   // Known only once the application was asked.
   const presence = presenceOf(registry.scene, typeof since === 'number' ? since : undefined, run)
   const again = delta.reset === true ? '\nread the scene again (query_scene)' : ''
-  const more = again + goOn(delta)
+  const more = again + continueHint(delta)
   return { delta, presence, text: deltaText(delta, presence, most - more.length) + more }
 }
 
 /** Names the scene from which the caller goes on; empty where the server has none. */
-export function goOn({ run, revision }: JsonObject): string {
+export function continueHint({ run, revision }: JsonObject): string {
   return revision === undefined ? '' : `\ngo on with since=${asText(revision)}, run=${asText(run)}`
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { dataKey } from '../../../lib/mcp/call-meta.ts'
-import { isLocal, publicMessage, ServiceError } from '../../../lib/util/errors.ts'
+import { isPrivate, publicMessage, ServiceError } from '../../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
 import type { Logger } from '../../../lib/util/logger.ts'
 import { ResourceUriInvalid } from '../../resources/errors.ts'
@@ -36,7 +36,7 @@ export function createToolMethods(tools: readonly Tool[], parts: ToolParts, log:
         return failedResult('internal', 'the tool failed; see the log of the server')
       }
       const { code, message, hint } = error
-      if (!isLocal(error))
+      if (!isPrivate(error))
         return failedResult(code, hint === undefined ? message : `${message}; ${hint}`)
       log.warn({ reason: message, tool: name }, 'a tool failed')
       return failedResult(code, publicMessage(error))

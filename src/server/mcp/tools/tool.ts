@@ -6,7 +6,7 @@ import type { Clock, Timer } from '../../../lib/util/time.ts'
 import type { Notes } from '../../notes/notes.ts'
 import type { BlobContent, Content, Reader, RelayedContents } from '../../resources/producer.ts'
 import type { ServedResources } from '../../resources/served-resources.ts'
-import type { McpLimits } from '../limits.ts'
+import type { ServerLimits } from '../../http/limits.ts'
 import type { SubscriptionHub } from '../subscriptions.ts'
 
 /** What a model can call where its client offers no resources. */
@@ -46,7 +46,7 @@ export interface ToolParts {
   readonly hub: SubscriptionHub
   readonly clock: Clock
   readonly timer: Timer
-  readonly limits: McpLimits
+  readonly limits: ServerLimits
   /** Absent: the server keeps none, and has no tools for them. */
   readonly notes?: Notes
   /** Aborted when the server stops. */

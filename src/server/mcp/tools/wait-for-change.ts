@@ -12,7 +12,7 @@ import type { ServedResources } from '../../resources/served-resources.ts'
 import type { Topic } from '../subscriptions.ts'
 import { defaultChars } from './pages.ts'
 import { presenceOf } from './presence.ts'
-import { changesSince, goOn, runArgument } from './scene-changes.ts'
+import { changesSince, continueHint, runArgument } from './scene-changes.ts'
 import {
   type Caller,
   createTool,
@@ -21,7 +21,7 @@ import {
   type ToolParts,
   type ToolResult,
 } from './tool.ts'
-import { isMissing, writtenUri } from './written-uri.ts'
+import { isNotFound, writtenUri } from './written-uri.ts'
 
 const sceneUris: readonly string[] = [sceneCurrentUri, sceneDeltaUri]
 export const stopping = 'the server is stopping'
@@ -106,7 +106,7 @@ async function assertThere(registry: ServedResources, uri: string, reader: Reade
   try {
     await registry.read(uri, reader)
   } catch (error) {
-    if (isMissing(error)) throw error
+    if (isNotFound(error)) throw error
   }
 }
 
@@ -174,7 +174,7 @@ function answer(
 ): ToolResult {
   if (revision === null) return textResult(lines.join('\n'), data)
   const known = { run: registry.scene?.run, revision }
-  return textResult(lines.join('\n') + goOn(known), { ...data, ...known })
+  return textResult(lines.join('\n') + continueHint(known), { ...data, ...known })
 }
 
 /** Where one scene is waited for. */
@@ -195,7 +195,7 @@ function definitionFor(defaultUris: readonly string[]) {
   const isScene = defaultUris.includes(sceneCurrentUri)
   const what = isScene ? 'the user edits the scene' : 'the list of instances changes'
   const note = defaultUris.includes(openNotesUri) ? ', a person makes a note' : ''
-  const goOn = isScene
+  const waitHint = isScene
     ? ', with the revision (since) and run of the answer before, so that nothing is missed. Only what the ' +
       'scene shows counts: for more of one object name it in uris'
     : ''
@@ -205,7 +205,7 @@ function definitionFor(defaultUris: readonly string[]) {
     description:
       `Wait until ${what}${note} or another resource changes (uris; absent: ` +
       `${defaultUris.join(' and ')}), at most ${longestWaitSeconds} s, and notify you of what ` +
-      `changed. Call it again to go on waiting${goOn}.`,
+      `changed. Call it again to go on waiting${waitHint}.`,
     searchHint: 'notify when the user edits, wait for the artist, watch, monitor, subscribe, poll',
     input: isScene ? sceneInput : (otherInput as typeof sceneInput),
   }

@@ -20,6 +20,6 @@ export function withQuery(uri: string, parameters: object): string {
   return query.length === 0 ? uri : `${uri}?${query.join('&')}`
 }
 
-export function isMissing(error: unknown): error is ServiceError {
+export function isNotFound(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code === 'resource_not_found'
 }

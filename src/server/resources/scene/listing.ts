@@ -50,8 +50,8 @@ export const checkpointDescriptors: readonly Descriptor[] = builtIn([
 /** The scene, or the placeholder that stands for it. */
 export function sceneText({ text, current }: SceneState): string {
   if (text !== null) return text
-  const { setAtMs, goneBecause } = current
-  const reason = goneBecause === '' ? '' : ` (${goneBecause})`
+  const { setAtMs, removalReason } = current
+  const reason = removalReason === '' ? '' : ` (${removalReason})`
   const why = setAtMs === null ? 'no scene has been shared yet' : `no scene is shared now${reason}`
   const hint = `${why}; wait for a change of scene://current`
   return JSON.stringify({ status: 'no_snapshot', hint })

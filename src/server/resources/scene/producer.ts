@@ -46,7 +46,7 @@ export interface CheckpointSource {
     targets: []
   }): Promise<JsonDifferences>
   /** Sets the listener of changes. */
-  onChange(told: () => void): void
+  onChange(listener: () => void): void
 }
 
 /** `scene://current`, `scene://delta` and `scene://checkpoints`. */

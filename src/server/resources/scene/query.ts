@@ -38,12 +38,12 @@ interface Filter {
   readonly member: string
   /** The first one is what hints tell. */
   valuesOf(item: JsonObject): readonly unknown[]
-  readonly words: readonly Word[]
+  readonly words: readonly FilterWord[]
 }
 
-interface Word {
+interface FilterWord {
   readonly text: string
-  isMeant(value: unknown): boolean
+  matches(value: unknown): boolean
 }
 
 export const defaultSceneItems = 50
@@ -95,7 +95,7 @@ function page(
   const matching = items.filter(item =>
     filters.every(
       ({ words, valuesOf }) =>
-        isJsonObject(item) && valuesOf(item).some(each => words.some(word => word.isMeant(each))),
+        isJsonObject(item) && valuesOf(item).some(each => words.some(word => word.matches(each))),
     ),
   )
   const shown = matching.slice(offset, offset + limit)
@@ -122,11 +122,11 @@ function filterHints(
 ): readonly string[] {
   const hints = filters.flatMap(({ member, words, valuesOf }) => {
     const all = items.flatMap(valuesOf)
-    const unknown = words.filter(word => !all.some(word.isMeant))
+    const unknown = words.filter(word => !all.some(word.matches))
     if (unknown.length === 0) return []
     const texts = unknown.map(({ text }) => text)
     const values = items.map(item => valuesOf(item)[0]).filter(isSet)
-    return [values.length > 0 ? noneIs(member, texts, values) : noMember([member], items)]
+    return [values.length > 0 ? noMatchText(member, texts, values) : noMember([member], items)]
   })
   const total = isJsonObject(scene.truncated) ? numberOf(scene.truncated.total) : undefined
   if (hints.length > 0 && Number(total) > items.length) {
@@ -142,14 +142,14 @@ function fieldHints(values: unknown[], fields: readonly string[] = []): readonly
 }
 
 function noMember(names: readonly string[], items: JsonObject[]): string {
-  return noneIs('member', names, items.slice(0, maxCompared).flatMap(Object.keys))
+  return noMatchText('member', names, items.slice(0, maxCompared).flatMap(Object.keys))
 }
 
 /** Enough to find a mistake in typing; each costs time. */
 const maxCompared = 2000
 
 /** "no type is "lamp"; known: light, mesh", with those that are like the words first. */
-function noneIs(member: string, words: readonly string[], values: unknown[]): string {
+function noMatchText(member: string, words: readonly string[], values: unknown[]): string {
   const texts = distinctTexts(values)
   const isLike = (text: string) =>
     words
@@ -188,11 +188,11 @@ function filtersOf(uri: ResourceUri): readonly Filter[] {
   const add = (
     member: string,
     words: readonly string[] | undefined,
-    meaningOf: (word: string) => Word['isMeant'],
+    matcherOf: (word: string) => FilterWord['matches'],
     valuesOf: Filter['valuesOf'],
   ): void => {
     if (words === undefined) return
-    const meant = words.map(text => ({ text, isMeant: meaningOf(text) }))
+    const meant = words.map(text => ({ text, matches: matcherOf(text) }))
     filters.push({ member, words: meant, valuesOf })
   }
   const [name, where] = [uri.query.get('name'), uri.query.get('where')]
@@ -214,13 +214,13 @@ function isSet(value: unknown): boolean {
   return value != null
 }
 
-function typeTest(word: string): Word['isMeant'] {
+function typeTest(word: string): FilterWord['matches'] {
   const type = word.toLowerCase()
   return value => typeof value === 'string' && (value === type || value.toLowerCase() === type)
 }
 
 /** The word as a text, or as JSON: numbers are compared by their digits. */
-function equalTo(word: string): Word['isMeant'] {
+function equalTo(word: string): FilterWord['matches'] {
   const text = word.trim()
   let json: unknown
   try {
@@ -233,7 +233,7 @@ function equalTo(word: string): Word['isMeant'] {
 }
 
 /** `*` is any text, `?` any character, without regard to case. */
-function globTest(glob: string): Word['isMeant'] {
+function globTest(glob: string): FilterWord['matches'] {
   const parts = glob.split('*').map(part => RegExp.escape(part).replaceAll('\\?', '.'))
   const last = parts.length > 1 ? `.*${parts.pop()}` : ''
   const [first, ...others] = parts

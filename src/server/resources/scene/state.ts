@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { ResourceLimits } from '../limits.ts'
 import type { Unconfirmed } from '../../../lib/mcp/unconfirmed.ts'
 import { type Clock, systemClock, toRfc3339 } from '../../../lib/util/time.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
@@ -41,10 +40,10 @@ export interface SceneRevision {
   readonly bytes: number
   readonly hasScene: boolean
   /** Why the application took its scene away; empty when it did not say. */
-  readonly goneBecause: string
+  readonly removalReason: string
 }
 
-const noScene = { revision: 0, setAtMs: null, bytes: 0, hasScene: false, goneBecause: '' }
+const noScene = { revision: 0, setAtMs: null, bytes: 0, hasScene: false, removalReason: '' }
 
 /** The application that a scene is from. */
 interface ShownApplication extends SceneApplication {
@@ -70,6 +69,16 @@ interface PastScene {
   readonly keptBytes: number
 }
 
+/** Bounds of a scene, which tests shrink. */
+export const sceneDefaults = {
+  /** Past scenes kept for `scene://delta`: whole texts, or what patches changed. */
+  maxSceneRevisionBytes: 32 * 1024 * 1024,
+  /** Objects of a scene that is patched. */
+  maxPatchedObjects: 100_000,
+}
+
+export type SceneLimits = typeof sceneDefaults & { maxMessageBytes: number }
+
 /** Past scenes are kept this long for `scene://delta`. */
 const pastMs = 10 * 60_000
 /** A step that is kept, beside its text. */
@@ -81,7 +90,7 @@ export class SceneState {
   readonly run = randomBytes(4).toString('hex')
   /** The subscribers of the scene, and the application that can confirm it. */
   readonly demand = new SceneDemand()
-  readonly #limits: ResourceLimits
+  readonly #limits: SceneLimits
   readonly #onChange: (what: 'scene' | 'application') => void
   readonly #clock: Clock
   #current: SceneRevision = noScene
@@ -108,7 +117,7 @@ export class SceneState {
 
   /** `onChange`: a scene was set or patched, or its application went or came back. */
   constructor(
-    limits: ResourceLimits,
+    limits: SceneLimits,
     onChange: (what: 'scene' | 'application') => void = () => {},
     clock: Clock = systemClock,
   ) {
@@ -253,7 +262,7 @@ export class SceneState {
   }
 
   /** The same for checked text of a JSON object, of the application with this instance id. */
-  replaceText(text: string | null, setBy: string | null, goneBecause = ''): number {
+  replaceText(text: string | null, setBy: string | null, removalReason = ''): number {
     const last = this.#current
     if (setBy === this.#setBy || last.setAtMs === null) {
       this.#keep(null, this.text === null ? null : Buffer.from(this.text))
@@ -265,7 +274,7 @@ export class SceneState {
     }
     this.#objects = null
     this.#setBy = setBy
-    return this.#show(text === null ? 0 : Buffer.byteLength(text), text, goneBecause)
+    return this.#show(text === null ? 0 : Buffer.byteLength(text), text, removalReason)
   }
 
   /**
@@ -307,10 +316,10 @@ export class SceneState {
     }
   }
 
-  #show(bytes: number, text: string | null, goneBecause = ''): number {
+  #show(bytes: number, text: string | null, removalReason = ''): number {
     const nowMs = this.#clock.now()
     const revision = this.#current.revision + 1
-    this.#current = { revision, setAtMs: nowMs, bytes, hasScene: bytes > 0, goneBecause }
+    this.#current = { revision, setAtMs: nowMs, bytes, hasScene: bytes > 0, removalReason }
     this.#text = text
     this.#shown = null
     this.#showLatest()

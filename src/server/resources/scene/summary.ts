@@ -16,14 +16,14 @@ const maxTextChars = 80
 /**
  * The scene on one page: the facts of `dcc-scene/1` that most questions are about; for scenes of
  * another form their members, counts and sizes. Lists are cut until it fits.
- * `said`: of the application, where the scene does not say it.
+ * `application`: its facts, where the scene does not say it.
  */
-export function summariseScene(scene: JsonObject, said: SceneApplication['facts']): string {
+export function summariseScene(scene: JsonObject, application: SceneApplication['facts']): string {
   const isDccScene = typeof scene.schema === 'string' && scene.schema.startsWith('dcc-scene/')
   for (const most of listSizes) {
-    const { dcc, document } = said ?? {}
+    const { dcc, document } = application ?? {}
     const facts = isDccScene
-      ? dccFacts({ ...said, ...scene }, most)
+      ? dccFacts({ ...application, ...scene }, most)
       : { dcc: shortened(dcc), document: shortened(document), members: shapeOf(scene, most + 5) }
     const text = JSON.stringify({ view: 'summary', ...facts })
     if (Buffer.byteLength(text) <= maxSummaryBytes) return text

@@ -123,7 +123,7 @@ describe('the place of the application', () => {
     const everything = { scene: true, buffers: ['console'] }
     expect(await shared(false)).to.deep.equal({ ...everything, document: { name: 'a.blend' } })
     expect(await shared(true)).to.deep.equal({ scene: false, buffers: [], document: null })
-    expect(server.scene.current.goneBecause).to.equal('the user left')
+    expect(server.scene.current.removalReason).to.equal('the user left')
     const peer = await server.join()
     server.scene.setText('{"posted":true}')
     await peer.ask({ type: 'bye', clear: true })

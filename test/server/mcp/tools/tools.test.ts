@@ -7,7 +7,7 @@ import { until } from '../../../helpers/until.ts'
 import { MemoryBackend } from '../../../helpers/pictures.ts'
 import { RawSession, startServer, toolCall } from '../../../helpers/mcp.ts'
 import { callStateless, stateless } from '../../../helpers/stateless.ts'
-import { defaultBounds } from '../../../helpers/bounds.ts'
+import { serverDefaults } from '../../../../src/server/http/limits.ts'
 
 const scene = {
   schema: 'dcc-scene/1',
@@ -263,7 +263,7 @@ describe('tools', () => {
     const timers: (() => void)[] = []
     const timer = { after: (_ms: number, run: () => void) => (timers.push(run), () => {}) }
     // As in the program: the clock of durations has another beginning than that of the scene.
-    const parts = { registry, timer, clock: { now: () => 5 }, limits: defaultBounds }
+    const parts = { registry, timer, clock: { now: () => 5 }, limits: serverDefaults }
     const hub = new SubscriptionHub(1)
     const { signal } = new AbortController()
     const given = { ...parts, hub, waits: new Set(), stopped: signal }

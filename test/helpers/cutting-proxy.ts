@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /** Connections to a port of this machine that can be cut, with or without telling the ends. */
-export class Cable {
+export class CuttingProxy {
   /** Where they lead. */
   target: number
   /** Of those who connected, so far. */
@@ -19,10 +19,10 @@ export class Cable {
     this.#host = host
   }
 
-  static async open(target = 0, at = 0, host = '127.0.0.1'): Promise<Cable> {
-    const cable = new Cable(target, host)
-    await once(cable.#server.listen(at, '127.0.0.1'), 'listening')
-    return cable
+  static async open(target = 0, at = 0, host = '127.0.0.1'): Promise<CuttingProxy> {
+    const proxy = new CuttingProxy(target, host)
+    await once(proxy.#server.listen(at, '127.0.0.1'), 'listening')
+    return proxy
   }
 
   get port(): number {

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect } from 'chai'
-import { isRunning, processStart, processStat } from '../../src/lib/instances/process.ts'
-import { skipBecause } from '../helpers/skip.ts'
-import { until } from '../helpers/until.ts'
+import { isRunning, processStart, processStat } from '../../../src/lib/instances/process.ts'
+import { skipBecause } from '../../helpers/skip.ts'
+import { until } from '../../helpers/until.ts'
 
 describe('process start', () => {
   it('is the same each time, differs between processes, null for the dead', function () {

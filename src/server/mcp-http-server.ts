@@ -1,33 +1,32 @@
 import type { RequestListener } from 'node:http'
-import { checkLimits } from '../../lib/config/limits.ts'
-import { type Logger, silentLogger } from '../../lib/util/logger.ts'
-import { ok } from '../../lib/util/result.ts'
-import { type Clock, monotonicClock, systemClock } from '../../lib/util/time.ts'
-import { ArtefactFolder } from '../artefacts/folder.ts'
-import { artefactRootIn, defaultArtefactRoot } from '../artefacts/helpers.ts'
-import { createArtefactProducer } from '../artefacts/producer.ts'
-import { ArtefactStore } from '../artefacts/store.ts'
-import { fitPng } from '../capture/pictures.ts'
-import { noApplication } from '../capture/target.ts'
-import { WindowCapture } from '../capture/window-capture.ts'
-import { accessLogOn } from '../http/access-log.ts'
-import { type AppParts, createApp, listenerOf } from '../http/app.ts'
-import { artefactDownload, artefactPattern } from '../http/artefact-download.ts'
-import { type AuthPolicy, openPolicy } from '../http/authentication.ts'
-import { clientMetadata, publicRoutes } from '../http/documents.ts'
-import { stallTimeoutMs } from '../http/limits.ts'
-import { baseUrlOf, type ListenOptions } from '../http/listen-options.ts'
-import { createRefusalLog } from '../http/refusal-log.ts'
-import { type Handlers, ServerSocket } from '../http/server-socket.ts'
-import { guardUpgrades } from '../http/upgrade.ts'
-import { Page } from '../page/page.ts'
-import { ResourceRegistry } from '../resources/registry.ts'
-import { activityGauges, Endpoint, type McpEndpoint } from './endpoint.ts'
-import { serverInstructions } from './instructions.ts'
-import { type McpLimits, resolveMcpLimits } from './limits.ts'
+import { checkLimits } from '../lib/config/limits.ts'
+import { type Logger, silentLogger } from '../lib/util/logger.ts'
+import { ok } from '../lib/util/result.ts'
+import { type Clock, monotonicClock, systemClock } from '../lib/util/time.ts'
+import { ArtefactFolder } from './artefacts/folder.ts'
+import { artefactRootIn, defaultArtefactRoot } from './artefacts/helpers.ts'
+import { createArtefactProducer } from './artefacts/producer.ts'
+import { ArtefactStore } from './artefacts/store.ts'
+import { fitPng } from './capture/pictures.ts'
+import { noApplication } from './capture/target.ts'
+import { WindowCapture } from './capture/window-capture.ts'
+import { accessLogOn } from './http/access-log.ts'
+import { type AppParts, createApp, listenerOf } from './http/app.ts'
+import { artefactDownload, artefactPattern } from './http/artefact-download.ts'
+import { type AuthPolicy, openPolicy } from './http/authentication.ts'
+import { clientMetadata, publicRoutes } from './http/documents.ts'
+import { serverDefaults, type ServerLimits, stallTimeoutMs } from './http/limits.ts'
+import { baseUrlOf, type ListenOptions } from './http/listen-options.ts'
+import { createRefusalLog } from './http/refusal-log.ts'
+import { type Handlers, ServerSocket } from './http/server-socket.ts'
+import { guardUpgrades } from './http/upgrade.ts'
+import { Page } from './page/page.ts'
+import { ResourceRegistry } from './resources/registry.ts'
+import { activityGauges, Endpoint, type McpEndpoint } from './mcp/endpoint.ts'
+import { serverInstructions } from './mcp/instructions.ts'
 import type { HostEndpoint, McpHttpConfig, ServerParts } from './mcp-http-config.ts'
-import { refuseUnread } from './send.ts'
-import { applicationTools, withLiveApp } from './tools/tools.ts'
+import { refuseUnread } from './mcp/send.ts'
+import { applicationTools, withLiveApp } from './mcp/tools/tools.ts'
 
 const loopback = '127.0.0.1'
 /** A stored picture that is made smaller becomes no larger than a model takes. */
@@ -41,7 +40,7 @@ const maxSmallerBytes = 3 * 1024 * 1024
 export class McpHttpServer {
   readonly #config: McpHttpConfig
   readonly #parts: ServerParts
-  readonly #limits: McpLimits
+  readonly #limits: ServerLimits
   readonly #log: Logger
   readonly #clock: Clock
   /** For durations: setting the time ends no session. */
@@ -63,7 +62,7 @@ export class McpHttpServer {
   constructor(config: McpHttpConfig = {}, services: ServerParts = {}) {
     this.#config = config
     this.#parts = services
-    this.#limits = { ...resolveMcpLimits(checkLimits(config.limits)), ...services.limits }
+    this.#limits = { ...serverDefaults, ...checkLimits(config.limits), ...services.limits }
     this.#log = services.log ?? silentLogger
     this.#clock = services.clock ?? systemClock
     this.#ticks = services.clock ?? monotonicClock
@@ -167,7 +166,7 @@ export class McpHttpServer {
     const { auth = openPolicy, accessLog = accessLogOn(this.#log), metrics } = this.#parts
     const { notes, oauth, documents = [] } = this.#parts
     const registry = this.#registry
-    this.#ownWindow?.aim(ok({ pid: process.pid, title: null }))
+    this.#ownWindow?.setTarget(ok({ pid: process.pid, title: null }))
     const endpoint = this.#createEndpoint()
     this.#endpoint = endpoint
     metrics?.add(() => activityGauges(endpoint.activity()))

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { silentLogger } from '../../src/lib/util/logger.ts'
-import { reapInstances } from '../../src/lib/instances/record-files.ts'
-import { makeRecord } from '../server/gateway/support.ts'
-import { newFolder } from '../helpers/cleanup.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { reapInstances } from '../../../src/lib/instances/record-files.ts'
+import { makeRecord } from '../../server/gateway/support.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 
 /** Above the largest process id that Linux gives (`pid_max`). */
 const deadPid = 4_194_305

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { isLocal } from '../../../src/server/accounts/accounts-server.ts'
+import { isLocalOnly } from '../../../src/server/accounts/accounts-server.ts'
 
-describe('isLocal', () => {
+describe('isLocalOnly', () => {
   const alone = { host: '127.0.0.1', publicUrl: undefined, allowedHosts: [] }
-  const cases: [where: Partial<Parameters<typeof isLocal>[0]>, local: boolean][] = [
+  const cases: [where: Partial<Parameters<typeof isLocalOnly>[0]>, local: boolean][] = [
     [{}, true],
     [{ host: '::1' }, true],
     [{ host: 'localhost' }, true],
@@ -20,7 +20,7 @@ describe('isLocal', () => {
   ]
   for (const [where, local] of cases) {
     it(`${local ? 'takes' : 'does not take'} ${JSON.stringify(where)} for this machine alone`, () => {
-      expect(isLocal({ ...alone, ...where })).to.equal(local)
+      expect(isLocalOnly({ ...alone, ...where })).to.equal(local)
     })
   }
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { expect } from 'chai'
-import { type InstanceRecord, parseRecord } from '../../src/lib/instances/record.ts'
-import { makeRecord } from '../server/gateway/support.ts'
+import { type InstanceRecord, parseRecord } from '../../../src/lib/instances/record.ts'
+import { makeRecord } from '../../server/gateway/support.ts'
 
 const id = '0f0e0d0c-1111-4222-8333-444455556666'
 const textOf = (changes: object) =>

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { PageSessions } from '../../src/server/page/sessions.ts'
-import { settableClock } from '../helpers/fakes.ts'
+import { PageSessions } from '../../../src/server/page/sessions.ts'
+import { settableClock } from '../../helpers/fakes.ts'
 
 const minute = 60_000
 const hour = 60 * minute

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { databaseName, parseDatabaseUrl } from '../../src/server/database/settings.ts'
-import { failureOf } from '../helpers/failure.ts'
-import { ServiceError } from '../../src/lib/util/errors.ts'
-import { openDatabase } from '../../src/server/database/database.ts'
-import { freePort } from '../helpers/free-port.ts'
+import { databaseName, parseDatabaseUrl } from '../../../src/server/database/settings.ts'
+import { failureOf } from '../../helpers/failure.ts'
+import { ServiceError } from '../../../src/lib/util/errors.ts'
+import { openDatabase } from '../../../src/server/database/database.ts'
+import { freePort } from '../../helpers/free-port.ts'
 
 const parse = (text: string) => parseDatabaseUrl(text, '--database')
 

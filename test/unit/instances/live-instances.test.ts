@@ -3,13 +3,17 @@ import { expect } from 'chai'
 import { chmod, mkdir, readdir, rename, symlink, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { findNextRun, liveInstances, localUrlOf } from '../../src/lib/instances/live-instances.ts'
-import type { InstanceRecord } from '../../src/lib/instances/record.ts'
-import { selectInstances } from '../../src/lib/instances/select-instance.ts'
-import { silentLogger } from '../../src/lib/util/logger.ts'
-import { processStart } from '../../src/lib/instances/process.ts'
-import { newFolder } from '../helpers/cleanup.ts'
-import { skipBecause } from '../helpers/skip.ts'
+import {
+  findNextRun,
+  liveInstances,
+  localUrlOf,
+} from '../../../src/lib/instances/live-instances.ts'
+import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
+import { selectInstances } from '../../../src/lib/instances/select-instance.ts'
+import { silentLogger } from '../../../src/lib/util/logger.ts'
+import { processStart } from '../../../src/lib/instances/process.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
+import { skipBecause } from '../../helpers/skip.ts'
 
 const record: InstanceRecord = {
   schema_version: 1,

@@ -1,27 +1,27 @@
-import type { OAuthConfig } from '../../lib/auth/oauth-config.ts'
-import type { Named } from '../../lib/instances/select-instance.ts'
-import type { Limits } from '../../lib/config/limits.ts'
-import type { Logger } from '../../lib/util/logger.ts'
-import type { Clock } from '../../lib/util/time.ts'
-import type { ArtefactStore } from '../artefacts/store.ts'
-import type { CaptureBackend } from '../capture/backend.ts'
-import type { AccessLog } from '../http/access-log.ts'
-import type { AuthPolicy } from '../http/authentication.ts'
-import type { PublicDocuments, ReadyFacts } from '../http/documents.ts'
-import type { Reach } from '../http/guard.ts'
-import type { ListenOptions } from '../http/listen-options.ts'
-import type { Metrics } from '../http/metrics.ts'
-import type { RefusedRequest } from '../http/refusal-log.ts'
-import type { createHostEndpoint } from '../host/endpoint.ts'
-import type { Checkpoints } from '../checkpoints/checkpoints.ts'
-import type { Notes } from '../notes/notes.ts'
-import type { PageLogin, PageParts } from '../page/page.ts'
-import type { CaptureSource } from '../resources/capture.ts'
-import type { ResourceRegistry } from '../resources/registry.ts'
-import type { ClientTable } from './client-table.ts'
-import type { KeptSessions } from './kept-sessions.ts'
-import type { McpLimits } from './limits.ts'
-import type { Tool } from './tools/tool.ts'
+import type { OAuthConfig } from '../lib/auth/oauth-config.ts'
+import type { Named } from '../lib/instances/select-instance.ts'
+import type { Limits } from '../lib/config/limits.ts'
+import type { Logger } from '../lib/util/logger.ts'
+import type { Clock } from '../lib/util/time.ts'
+import type { ArtefactStore } from './artefacts/store.ts'
+import type { CaptureBackend } from './capture/backend.ts'
+import type { AccessLog } from './http/access-log.ts'
+import type { AuthPolicy } from './http/authentication.ts'
+import type { PublicDocuments, ReadyFacts } from './http/documents.ts'
+import type { Reach } from './http/guard.ts'
+import type { ServerLimits } from './http/limits.ts'
+import type { ListenOptions } from './http/listen-options.ts'
+import type { Metrics } from './http/metrics.ts'
+import type { RefusedRequest } from './http/refusal-log.ts'
+import type { createHostEndpoint } from './host/endpoint.ts'
+import type { Checkpoints } from './checkpoints/checkpoints.ts'
+import type { Notes } from './notes/notes.ts'
+import type { PageLogin, PageParts } from './page/page.ts'
+import type { CaptureSource } from './resources/capture.ts'
+import type { ResourceRegistry } from './resources/registry.ts'
+import type { ClientTable } from './mcp/client-table.ts'
+import type { KeptSessions } from './mcp/kept-sessions.ts'
+import type { Tool } from './mcp/tools/tool.ts'
 
 /**
  * Settings of a server; by default on a free port of 127.0.0.1. Not an authentication boundary:
@@ -70,7 +70,7 @@ export interface ServerParts extends McpServices {
   metrics?: Metrics
   readyFacts?: ReadyFacts
   /** Bounds beside the public ones; replaced by tests. */
-  limits?: Partial<McpLimits>
+  limits?: Partial<ServerLimits>
   clock?: Clock
   store?: ArtefactStore
   /** The instance that this server is. Default: none, no address names it. */

@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import { McpHttpServer } from '../../../src/server/mcp/mcp-http-server.ts'
-import { newFolder } from '../../helpers/cleanup.ts'
-import { ask, startServer } from '../../helpers/mcp.ts'
-import { openFolder } from '../../unit/artefacts/support.ts'
+import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
+import { newFolder } from '../helpers/cleanup.ts'
+import { ask, startServer } from '../helpers/mcp.ts'
+import { openFolder } from '../unit/artefacts/support.ts'
 
 describe('McpHttpServer', () => {
   const wrong: [object, string][] = [
