@@ -5,7 +5,7 @@ import { type IncomingMessage, request, type RequestListener, type ServerRespons
 import { join } from 'node:path'
 import { type RunningAccounts, createCaller } from '../../helpers/accounts.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
-import { runCommand } from '../../helpers/in-process.ts'
+import { runCommand, expectEnd } from '../../helpers/in-process.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { joinAs, joinInstance, toldRecord } from '../../helpers/join.ts'
 import {
@@ -55,8 +55,7 @@ describe('a gateway whose users see what is theirs', () => {
     (await caller.call('POST', '/tokens', access, { name: 'ws', scopes })).json
   const setTeam = async (name: string, team: string | null) => {
     const args = [name, '--team', team ?? '', '--data-dir', accounts.dataDir]
-    const { code, stderr } = await runCommand(['registry', 'users', 'set', ...args])
-    expect(code, stderr).to.equal(0)
+    expectEnd(await runCommand(['registry', 'users', 'set', ...args]), 0)
   }
   const accessOf = (name: string) => users[name]?.access ?? ''
   const joinOf = async (name: string, record: object, id = randomUUID() as string) => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { expectEnd } from '../../helpers/in-process.ts'
 import { newFolder } from '../../helpers/cleanup.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { RawSession } from '../../helpers/mcp.ts'
@@ -132,8 +133,6 @@ describe('a folder of documents on a project share', () => {
   })
 
   it('must be there when the server starts', async () => {
-    const { code, stderr } = await runServe(['--documents-dir', join(root, 'none')])
-    expect(code).to.equal(2)
-    expect(stderr).to.contain('none is not a folder')
+    expectEnd(await runServe(['--documents-dir', join(root, 'none')]), 2, 'none is not a folder')
   })
 })
