@@ -1,13 +1,13 @@
 import type { Interfaces } from '@oclif/core'
 import * as Flags from '@oclif/core/flags'
 import { ApiKeyConfig, keyVariable } from '../lib/auth/api-key-config.ts'
-import { isSafeFetchUrl, OAuthConfig } from '../lib/auth/oauth-config.ts'
+import { OAuthConfig } from '../lib/auth/oauth-config.ts'
 import { parseSecret, readSecretFile } from '../lib/auth/secret-file.ts'
 import { keysPath } from '../lib/config/paths.ts'
-import { isLoopback, withoutBrackets } from '../lib/util/net.ts'
 import { messageOf, usage } from '../lib/util/errors.ts'
+import { isExposed } from '../lib/util/net.ts'
 import type { AuthSettings, OAuthSettings } from '../server/auth/auth.ts'
-import type { ListenOptions } from '../server/http/listen-options.ts'
+import { findOpening, type Reached } from '../server/http/listen-options.ts'
 import { checkPath } from './path-flags.ts'
 
 export type AuthMode = AuthSettings['mode']
@@ -58,12 +58,6 @@ export const authFlags = {
 export type AuthFlags = Omit<Partial<Interfaces.InferredFlags<typeof authFlags>>, 'auth'> & {
   auth?: AuthMode
 }
-
-/** Where clients reach a server. */
-export type Reached = Pick<ListenOptions, 'host' | 'publicUrl' | 'trustedProxies'>
-
-/** What `serve` and `gateway` know of their clients. */
-type Access = Reached & { readonly auth?: AuthSettings }
 
 /**
  * Who may use the server. A key that is configured is never ignored: without `--auth` it is asked
@@ -119,23 +113,10 @@ async function requiresKey(keysFile: string, isNamed: boolean): Promise<boolean>
 }
 
 /**
- * The flag by which other machines come in, or null. Behind a proxy the address that is bound says
- * nothing: to the server, the proxy is a client of this machine.
- */
-function findOpening({ host, publicUrl, trustedProxies = [] }: Reached): string | null {
-  if (!isLoopback(host)) return `--host ${host}`
-  if (publicUrl !== undefined && !isLoopback(withoutBrackets(new URL(publicUrl).hostname))) {
-    return `--public-url ${publicUrl}`
-  }
-  const [proxy] = trustedProxies
-  return proxy === undefined ? null : `--trusted-proxy ${proxy}`
-}
-
-/**
  * The warning in the log of a server without authentication; `info` for the default, a server for
  * this machine only. Null for a server with authentication.
  */
-export function openWarning(access: Access, env: NodeJS.ProcessEnv) {
+export function openWarning(access: Reached & { auth?: AuthSettings }, env: NodeJS.ProcessEnv) {
   if (access.auth !== undefined && access.auth.mode !== 'none') return null
   const isOpened = findOpening(access) !== null
   const who = isOpened ? 'everyone who can reach this server' : 'every account of this machine'
@@ -163,8 +144,7 @@ function readOAuth(flags: AuthFlags): OAuthSettings {
   if (!issuer) {
     throw usage('--auth oauth needs the provider', 'name it with --oauth-issuer https://…')
   }
-  const url = URL.parse(issuer)
-  if (url === null || !isSafeFetchUrl(url)) {
+  if (!URL.canParse(issuer) || isExposed(issuer)) {
     throw usage('--oauth-issuer must be https; http is only for providers on this machine')
   }
   const { 'oauth-scope': requiredScope, 'oauth-write-scope': writeScope } = flags

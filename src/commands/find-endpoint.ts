@@ -7,7 +7,7 @@ import { selectInstances } from '../lib/instances/select-instance.ts'
 import { type Locate, shownUrl } from '../lib/mcp/bridge/context.ts'
 import { messageOf, usage } from '../lib/util/errors.ts'
 import type { Logger } from '../lib/util/logger.ts'
-import { isLoopback } from '../lib/util/net.ts'
+import { isExposed, isLoopback } from '../lib/util/net.ts'
 import { proxyFor } from '../lib/util/proxy.ts'
 import { fail, ok } from '../lib/util/result.ts'
 import { Secret } from '../lib/util/secret.ts'
@@ -111,10 +111,4 @@ export function endpointUrl(word: string): URL {
     throw usage('the address must not contain a user name, password or #', 'keys: --api-key-file')
   }
   return url
-}
-
-/** True when a key would cross a network in plain http. */
-export function isExposed(address: string | URL): boolean {
-  const { protocol, hostname } = new URL(address)
-  return protocol === 'http:' && !isLoopback(hostname)
 }

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { keyDigest, readClientKeys, updateClientKeys } from '../../src/lib/auth/client-keys.ts'
+import { readClientKeys, updateClientKeys } from '../../src/lib/auth/client-keys.ts'
+import { hashOfSecret } from '../../src/lib/util/secret.ts'
 import { newFolder } from '../helpers/cleanup.ts'
 import { gatewayInProcess, serveInProcess } from '../helpers/in-process-servers.ts'
 import { type CommandOptions, runCommand } from '../helpers/in-process.ts'
@@ -29,7 +30,7 @@ describe('service-cli keys', () => {
     expect(stderr).to.contain('all servers of your account ask clients for a key from now on')
     const key = stdout.trim()
     const written = await readFile(path, 'utf8')
-    expect(written).to.contain(keyDigest(key))
+    expect(written).to.contain(hashOfSecret(key))
     expect((await stat(path)).mode & 0o777).to.equal(0o600)
     expect((await keys('create', 'ben')).stderr).not.to.contain('from now on')
     const list = await keys('list')
@@ -119,7 +120,7 @@ describe('service-cli keys', () => {
     const names = Array.from({ length: 8 }, (_, at) => `key-${at}`)
     const entryOf = (name: string) => ({
       name,
-      sha256: keyDigest(name),
+      sha256: hashOfSecret(name),
       scope: 'read' as const,
       created_at: '2026-01-01T00:00:00.000Z',
     })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { newFolder } from '../helpers/cleanup.ts'
+import { atEnd, newFolder } from '../helpers/cleanup.ts'
 import { type RunningAccounts, createCaller } from '../helpers/accounts.ts'
 import { CuttingProxy } from '../helpers/cutting-proxy.ts'
 import { freePort } from '../helpers/free-port.ts'
@@ -54,6 +54,7 @@ describe('an instance that joins two gateways', () => {
     second = gatewayInProcess(settings(hosts[1]))
     await second.line('listening')
     way = await CuttingProxy.open(port)
+    atEnd(() => way.close())
     const joins = hosts.flatMap(host => ['--join', `http://${host}:${port}`])
     serve = await serveInProcess({ flags: [...joins, '--join-token-file', tokenFile] })
     uri = `instance://${serve.instanceId}/scene/current`

@@ -4,7 +4,7 @@ import { processOutput, warningsTo } from '../../lib/cli/output.ts'
 import { hostRequest } from '../../lib/mcp/client/host-request.ts'
 import { artefactUri } from '../../lib/mcp/uris.ts'
 import { withServer } from '../resources/client.ts'
-import { keyedInstanceFlags } from '../resources/endpoint-flags.ts'
+import { instanceFlags, keyFlag } from '../resources/endpoint-flags.ts'
 import { findArtefact, hashIn } from './find-artefact.ts'
 import { findHost } from './host-target.ts'
 
@@ -26,7 +26,7 @@ SERVICE_HOST_TOKEN (instead of the running instance), SERVICE_REGISTRY_DIR.`
     }),
   }
 
-  static override flags = keyedInstanceFlags
+  static override flags = { ...instanceFlags, ...keyFlag }
 
   override async run(): Promise<void> {
     const { args, flags } = await this.parse(ArtefactsRm)

@@ -1,6 +1,5 @@
 import * as Flags from '@oclif/core/flags'
 import { join } from 'node:path'
-import { withFileLock } from '../../lib/config/private-file.ts'
 import { AdminCommand, readDataFlags } from './admin-command.ts'
 
 export default class RegistryRotateKey extends AdminCommand {
@@ -18,10 +17,8 @@ several servers, copy that file to each of them after each of the two steps.`
     await this.administer(flags, async (admin, output) => {
       const { SigningKeys } = await import('../../server/accounts/signing-keys.ts')
       const file = join(readDataFlags(flags, process.env).dataDir, 'signing-keys.json')
-      const kid = await withFileLock(`${file}.lock`, async () => {
-        const keys = await SigningKeys.open(file, { create: false })
-        return flags.activate ? keys.activate() : keys.rotate()
-      })
+      const keys = await SigningKeys.open(file, { create: false })
+      const kid = await (flags.activate ? keys.activate() : keys.rotate())
       const state = flags.activate ? 'signing' : 'next'
       await admin.record('keys.rotated', null, { kid, state })
       await output.result('', { kid, state, file })

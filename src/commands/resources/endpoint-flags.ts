@@ -1,7 +1,8 @@
 import * as Flags from '@oclif/core/flags'
 import { registryDirFlag } from '../path-flags.ts'
 
-const keyFlag = {
+/** The key for a server. */
+export const keyFlag = {
   'api-key-file': Flags.string({
     description: 'file with the API key; overrides SERVICE_MCP_API_KEY',
     helpValue: 'FILE',
@@ -29,9 +30,6 @@ export const instanceFlags = {
   }),
   ...registryDirFlag,
 }
-
-/** The same for a command that also reads from it, with its key. */
-export const keyedInstanceFlags = { ...instanceFlags, ...keyFlag }
 
 /** The flags that choose a server and its key. */
 export const endpointFlags = {

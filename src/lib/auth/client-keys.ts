@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { readPrivateFile, withFileLock, writePrivateFile } from '../config/private-file.ts'
 import { ServiceError, unusableFile } from '../util/errors.ts'
+import { hashOfSecret } from '../util/secret.ts'
 import { generateApiKey } from './api-key-config.ts'
 
 /** Marks keys of this program, for people and for log redaction. */
@@ -35,14 +35,6 @@ export type ClientKey = z.infer<typeof clientKey>
 
 /** The keys file of an account. Members are named as in the file. */
 export type ClientKeys = z.infer<typeof clientKeys>
-
-/**
- * The stored hash of a key. Unlike a password, a random key needs no slow hash. Looking up the hash
- * leaks nothing about the key through timing.
- */
-export function keyDigest(key: string): string {
-  return hash('sha256', key, 'hex')
-}
 
 /**
  * Reads the keys file; null when there is none. Throws `config_invalid` as `readPrivateFile`, and for
@@ -82,7 +74,7 @@ export async function addClientKey(
   wanted: Pick<ClientKey, 'name' | 'scope' | 'expires_at'>,
 ): Promise<{ key: string; entry: ClientKey; isFirst: boolean }> {
   const key = keyPrefix + generateApiKey(32)
-  const entry = { ...wanted, sha256: keyDigest(key), created_at: new Date().toISOString() }
+  const entry = { ...wanted, sha256: hashOfSecret(key), created_at: new Date().toISOString() }
   let isFirst = false
   await updateClientKeys(path, ({ keys }) => {
     isFirst = keys.length === 0

@@ -185,8 +185,3 @@ function clientIdAt(publicUrl: string | null): string | null {
   if (protocol !== 'https:' || isLoopback(hostname)) return null
   return origin + pathname.replace(/\/+$/, '') + clientMetadataPath
 }
-
-/** True for https, and for http on this machine: the keys cannot be replaced in transit. */
-export function isSafeFetchUrl(url: URL): boolean {
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))
-}

@@ -1,45 +1,34 @@
-import { extname, parse } from 'node:path'
+import { getMimeType, mimes } from 'hono/utils/mime'
+import { parse } from 'node:path'
 
-const extensions: Readonly<Record<string, string>> = {
-  'application/gzip': '.gz',
-  'application/json': '.json',
-  'application/octet-stream': '.bin',
-  'application/pdf': '.pdf',
-  'application/zip': '.zip',
-  'audio/mpeg': '.mp3',
-  'audio/wav': '.wav',
-  'image/avif': '.avif',
-  'image/gif': '.gif',
-  'image/jpeg': '.jpg',
-  'image/png': '.png',
-  'image/svg+xml': '.svg',
-  'image/tiff': '.tif',
-  'image/webp': '.webp',
-  'image/x-exr': '.exr',
-  'model/gltf-binary': '.glb',
-  'model/gltf+json': '.gltf',
-  'model/obj': '.obj',
-  'model/stl': '.stl',
-  'model/vnd.usdz+zip': '.usdz',
-  'text/csv': '.csv',
-  'text/html': '.html',
-  'text/markdown': '.md',
-  'text/plain': '.txt',
-  'video/mp4': '.mp4',
-  'video/quicktime': '.mov',
-  'video/webm': '.webm',
+/** By extension: those of hono, and those of scenes and renders that it lacks. */
+const types: Record<string, string> = {
+  ...mimes,
+  exr: 'image/x-exr',
+  md: 'text/markdown',
+  mov: 'video/quicktime',
+  obj: 'model/obj',
+  stl: 'model/stl',
+  usdz: 'model/vnd.usdz+zip',
+  wav: 'audio/wav',
 }
 
 /** The usual file extension of a media type; `.bin` for an unknown one. */
 export function extensionOf(mimeType: string | null): string {
-  const type = (mimeType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  return extensions[type] ?? '.bin'
+  const wanted = plainType(mimeType ?? '')
+  const found = Object.keys(types).find(extension => plainType(types[extension]!) === wanted)
+  return `.${found ?? 'bin'}`
 }
 
 /** The media type of a file name by its extension, or null. */
 export function typeOfName(name: string): string | null {
-  const end = extname(name).toLowerCase().replace('.jpeg', '.jpg')
-  return Object.entries(extensions).find(([, extension]) => extension === end)?.[0] ?? null
+  const type = getMimeType(name, types)
+  return type === undefined ? null : plainType(type)
+}
+
+/** Without parameters. */
+function plainType(type: string): string {
+  return type.replace(/;.*/s, '').trim().toLowerCase()
 }
 
 /** Device names, which Windows opens with any extension. */

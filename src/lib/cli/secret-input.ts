@@ -1,14 +1,11 @@
 import { isUtf8 } from 'node:buffer'
-import { collectBounded } from '../util/bytes.ts'
+import { buffer } from 'node:stream/consumers'
 import { usage } from '../util/errors.ts'
 import { Secret } from '../util/secret.ts'
 
-/** Longer input is an error. The longest passwords and tokens have 4096 bytes. */
-export const maxSecretInputBytes = 64 * 1024
-
 /**
  * Reads a secret from a pipe, for `flag`. A trailing newline is stripped; spaces are kept. Throws
- * `usage_invalid` when stdin is a terminal, empty, too long or not UTF-8.
+ * `usage_invalid` when stdin is a terminal, empty or not UTF-8.
  */
 export async function readSecretFromStdin(
   stdin: AsyncIterable<Uint8Array> & { readonly isTTY?: boolean },
@@ -18,8 +15,7 @@ export async function readSecretFromStdin(
     const hint = `use a pipe: pass show registry | service-cli … ${flag}; omit ${flag} for a prompt`
     throw usage(`${flag} reads from a pipe, and stdin is a terminal`, hint)
   }
-  const bytes = await collectBounded(stdin, maxSecretInputBytes)
-  if (bytes === null) throw usage(`${flag} got more than ${maxSecretInputBytes} bytes from stdin`)
+  const bytes = await buffer(stdin)
   if (!isUtf8(bytes)) throw usage(`${flag}: stdin is not UTF-8 text`)
   const secret = bytes.toString('utf8').replace(/\r?\n$/, '')
   if (secret !== '') return new Secret(secret)

@@ -1,4 +1,4 @@
-import { isLoopback } from '../util/net.ts'
+import { isExposed } from '../util/net.ts'
 import { usage } from '../util/errors.ts'
 
 /** Address of an accounts server; `url` is the one spelling that tokens are saved under. */
@@ -21,7 +21,7 @@ export function requireAccountsUrl(text: string, source: string) {
   if (parsed.username + parsed.password !== '') throw refuse('holds a user name or password')
   if (/[?#]/.test(trimmed)) throw refuse('holds a query or fragment')
   const url = parsed.origin + parsed.pathname.replace(/\/+$/, '')
-  if (parsed.protocol === 'http:' && !isLoopback(parsed.hostname)) {
+  if (isExposed(parsed)) {
     const secure = url.replace(/^http:/, 'https:')
     const hint = `use ${secure}; plain http is for this machine (127.0.0.1) alone`
     throw usage(`${url} would receive secrets over plain http`, hint)

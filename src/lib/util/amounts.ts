@@ -25,14 +25,14 @@ const minute = 60 * second
 const hour = 60 * minute
 const day = 24 * hour
 
-/** `45 s`, `3 h 12 min`, `1 day 4 h`, rounded down; `90 days`, rounded to the nearest. */
+/** `45 s`, `3 h 12 min`, rounded down; `90 days`, rounded to the nearest. */
 export function durationText(durationMs: number): string {
   const ms = Math.max(0, durationMs)
   if (ms < minute) return `${Math.floor(ms / second)} s`
   if (ms < hour) return `${Math.floor(ms / minute)} min`
-  if (ms < day) return joined(Math.floor(ms / hour), 'h', Math.floor((ms % hour) / minute), 'min')
-  if (ms < 2 * day) return joined(1, 'day', Math.floor((ms % day) / hour), 'h')
-  return `${Math.round(ms / day)} days`
+  if (ms >= day) return counted(Math.round(ms / day), 'day')
+  const minutes = Math.floor((ms % hour) / minute)
+  return `${Math.floor(ms / hour)} h${minutes === 0 ? '' : ` ${minutes} min`}`
 }
 
 /**
@@ -50,8 +50,4 @@ export function ageText(time: string | null, nowMs = Date.now()): string {
   const timeMs = time === null ? null : parseRfc3339(time)
   if (timeMs === null) return ''
   return nowMs - timeMs < 1000 ? 'now' : `${durationText(nowMs - timeMs)} ago`
-}
-
-function joined(large: number, largeUnit: string, small: number, smallUnit: string): string {
-  return small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`
 }

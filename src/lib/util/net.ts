@@ -13,6 +13,12 @@ export function isLoopback(host: string): boolean {
   return plain === 'localhost' || plain === '::1'
 }
 
+/** Whether what is sent to the address crosses a network in plain http. */
+export function isExposed(address: string | URL): boolean {
+  const { protocol, hostname } = new URL(address)
+  return protocol === 'http:' && !isLoopback(hostname)
+}
+
 /** An IPv6 address as it is without the brackets that it has in a URL; any other host as it is. */
 export function withoutBrackets(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1')

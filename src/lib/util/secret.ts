@@ -42,7 +42,15 @@ export class Secret {
 
 /** In hex, which Node makes in a third of the time that it takes for bytes. */
 function digestOf(text: string): Buffer {
-  return Buffer.from(hash('sha256', text, 'hex'), 'latin1')
+  return Buffer.from(hashOfSecret(text), 'latin1')
+}
+
+/**
+ * What is stored of a random secret: SHA-256 in hex. Unlike a password it needs no salt and no slow
+ * hash, and a look-up of the hash reveals nothing through timing.
+ */
+export function hashOfSecret(text: string): string {
+  return hash('sha256', text)
 }
 
 /**

@@ -47,12 +47,8 @@ export function cleanLines(text: string): string {
     .replace(hidden, found => found.replace(/[^\n\t]+/g, ''))
 }
 
-/** Nothing longer is compared: the time grows with the product of both lengths. */
-const maxTypedChars = 200
-
 /** The known word closest to a mistyped one; undefined when none is close. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
-  if (word.length > maxTypedChars) return undefined
   const wanted = word.toLowerCase()
   let best: string | undefined
   let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1

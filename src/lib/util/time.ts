@@ -17,7 +17,10 @@ const form = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d
 
 /** Milliseconds of an RFC 3339 time, or null for anything else, such as a time without a zone. */
 export function parseRfc3339(text: string): number | null {
-  const timeMs = form.test(text) ? Date.parse(text.toUpperCase().replace(' ', 'T')) : NaN
+  const day = text.slice(0, 10)
+  // `Date.parse` takes 30 February for 2 March.
+  const isDay = form.test(text) && new Date(day).toJSON()?.startsWith(day)
+  const timeMs = isDay ? Date.parse(text.toUpperCase().replace(' ', 'T')) : NaN
   return Number.isNaN(timeMs) ? null : timeMs
 }
 

@@ -7,7 +7,7 @@ import { repeat, systemTimer } from '../../lib/util/time.ts'
 import { openDatabase } from '../database/database.ts'
 import type { AccessLog } from '../http/access-log.ts'
 import { listenerOf } from '../http/app.ts'
-import type { ListenOptions } from '../http/listen-options.ts'
+import { findOpening, type ListenOptions } from '../http/listen-options.ts'
 import { serverDefaults } from '../http/limits.ts'
 import { Metrics } from '../http/metrics.ts'
 import { createAccountsApp } from './app.ts'
@@ -69,15 +69,13 @@ export async function startAccountsServer(
   opened.defer(() => socket.stop())
   const issuer = publicUrl === undefined ? localIssuer : socket.url
   const app = createAccountsApp({
-    services: {
-      store,
-      tokens: new Tokens({ store, keys, issuer, accessTokenMs: options.limits?.accessTokenMs }),
-      passwords: new Passwords(),
-      loginLimits: new LoginLimits(database.pool),
-      registration,
-      local,
-      log,
-    },
+    store,
+    tokens: new Tokens({ store, keys, issuer, accessTokenMs: options.limits?.accessTokenMs }),
+    passwords: new Passwords(),
+    loginLimits: new LoginLimits(database.pool),
+    registration,
+    local,
+    log,
     keys,
     reach: options,
     metrics: new Metrics('registry', options.accessLog),
@@ -88,13 +86,8 @@ export async function startAccountsServer(
   return { url: socket.url, registration, local, ...stoppable(() => running.disposeAsync()) }
 }
 
-/**
- * Returns whether only this machine reaches the accounts server. A proxy before a loopback address
- * lets others in: `--trusted-proxy` names it, `--public-url` or `--allowed-host` its address.
- */
+/** Whether only this machine reaches the server. `--allowed-host` may name a proxy before it. */
 export function isLocalOnly(options: Omit<ListenOptions, 'port'>): boolean {
-  const { host, publicUrl, allowedHosts = [], trustedProxies = [] } = options
-  const named = publicUrl === undefined ? allowedHosts : [...allowedHosts, new URL(publicUrl).host]
-  const names = named.map(name => name.replace(/:\d+$/, ''))
-  return trustedProxies.length === 0 && [host, ...names].every(isLoopback)
+  const names = (options.allowedHosts ?? []).map(name => name.replace(/:\d+$/, ''))
+  return findOpening(options) === null && names.every(isLoopback)
 }

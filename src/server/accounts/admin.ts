@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import type { z } from 'zod'
 import { accountKey, registerRequest, teamName } from '../../lib/accounts/wire.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
+import { hashOfSecret } from '../../lib/util/secret.ts'
 import { cleanText } from '../../lib/util/text.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import { openDatabase } from '../database/database.ts'
 import type { AccountRow, AccountTables, AccountAuditEntry } from './schema.ts'
 import { AccountStore } from './store.ts'
-import { hashOfSecret } from './tokens.ts'
 
 const inviteMs = 7 * 24 * 60 * 60 * 1000
 

@@ -14,8 +14,7 @@ import { AccountsProblem, sendProblem, toAccountsProblem } from './problems.ts'
 import { addRoutes, type Services } from './routes.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-interface AccountsParts {
-  services: Services
+interface AccountsParts extends Services {
   keys: SigningKeys
   reach: Reach
   /** Also told of every request, for the access log. */
@@ -26,9 +25,9 @@ const bodyLimits = { maxBytes: 16 * 1024, timeoutMs: 30_000 }
 
 /** The accounts API. */
 export function createAccountsApp(parts: AccountsParts): Hono<AppEnv> {
-  const { log } = parts.services
+  const { log, reach, metrics } = parts
   return createApp({
-    reach: parts.reach,
+    reach,
     routes: createRoutes(parts),
     onError(error, c) {
       const problem = toAccountsProblem(error)
@@ -40,7 +39,7 @@ export function createAccountsApp(parts: AccountsParts): Hono<AppEnv> {
     },
     onRefused() {},
     log,
-    accessLog: parts.metrics.accessLog,
+    accessLog: metrics.accessLog,
   })
 }
 
@@ -49,7 +48,8 @@ function setSafeHeaders(c: Context): void {
   c.header('X-Content-Type-Options', 'nosniff')
 }
 
-function createRoutes({ services, keys, metrics }: AccountsParts): Hono<AccountsEnv> {
+function createRoutes(parts: AccountsParts): Hono<AccountsEnv> {
+  const { store, keys, metrics } = parts
   const app = new Hono<AccountsEnv>()
   app.use(async (c, next) => {
     const route = routePath(c, -1)
@@ -90,14 +90,14 @@ function createRoutes({ services, keys, metrics }: AccountsParts): Hono<Accounts
     const message = 'nothing is served at this path; see /openapi.json'
     return sendProblem(c, new AccountsProblem('not-found', message))
   })
-  addRoutes(app, services)
+  addRoutes(app, parts)
 
   app.get('/.well-known/jwks.json', c =>
     c.json(keys.current.jwks, 200, { 'Cache-Control': 'public, max-age=300' }),
   )
   app.get('/healthz', c => c.json({ status: 'ok' }))
   app.get('/readyz', async c => {
-    await services.store.ping()
+    await store.ping()
     return c.json({ status: 'ready' })
   })
   app.get(metricsPath, c => {

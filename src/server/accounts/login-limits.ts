@@ -8,8 +8,8 @@ import {
 } from 'rate-limiter-flexible'
 import { isLoopback, plainAddress } from '../../lib/util/net.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
+import { hashOfSecret } from '../../lib/util/secret.ts'
 import { AccountsProblem } from './problems.ts'
-import { hashOfSecret } from './tokens.ts'
 
 const minute = 60
 const hour = 60 * minute
@@ -91,9 +91,9 @@ async function converted<Value>(action: Promise<Value>): Promise<Value> {
     if (!(error instanceof RateLimiterRes)) {
       throw new ServiceError('storage_failed', 'attempts cannot be counted', { cause: error })
     }
-    const retryAfter = Math.max(1, Math.ceil(error.msBeforeNext / 1000))
-    const message = `too many attempts; try again in ${retryAfter} s`
-    throw new AccountsProblem('rate-limited', message, { retryAfter })
+    const retry_after = Math.max(1, Math.ceil(error.msBeforeNext / 1000))
+    const message = `too many attempts; try again in ${retry_after} s`
+    throw new AccountsProblem('rate-limited', message, { retry_after })
   }
 }
 

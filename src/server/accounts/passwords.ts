@@ -29,7 +29,7 @@ export class Passwords {
   async inTurn<Value>(action: () => Promise<Value>): Promise<Value> {
     if (this.#limit.pendingCount >= maxWaiting) {
       const message = 'too many logins at the same moment; try again'
-      throw new AccountsProblem('overloaded', message, { retryAfter: 1 })
+      throw new AccountsProblem('overloaded', message, { retry_after: 1 })
     }
     return this.#limit(action)
   }

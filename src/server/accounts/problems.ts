@@ -1,5 +1,7 @@
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
+import type { z } from 'zod'
+import type * as wire from '../../lib/accounts/wire.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { RequestRefused } from '../http/guard.ts'
 import { makeProblem } from '../http/problem.ts'
@@ -35,24 +37,20 @@ export const problemTable = {
 
 export type ProblemCode = keyof typeof problemTable
 
-interface ProblemDetails extends ErrorOptions {
-  /** Wrong members of the body, by JSON pointer. */
-  errors?: { pointer: string; detail: string }[]
-  /** Seconds; also sent as `Retry-After`. */
-  retryAfter?: number
-}
+/** What an answer may have beside its code and message. */
+type Facts = Pick<z.infer<typeof wire.problem>, 'errors' | 'retry_after'>
 
 /** Refuses a request; the message is shown to the client. */
 export class AccountsProblem extends Error {
   readonly code: ProblemCode
   readonly status
-  readonly details: ProblemDetails
+  readonly facts: Facts
 
-  constructor(code: ProblemCode, message: string, details: ProblemDetails = {}) {
-    super(message, details)
+  constructor(code: ProblemCode, message: string, facts: Facts = {}, cause?: unknown) {
+    super(message, { cause })
     this.code = code
     this.status = problemTable[code].status
-    this.details = details
+    this.facts = facts
   }
 }
 
@@ -79,23 +77,19 @@ export function toAccountsProblem(error: unknown): AccountsProblem {
   if (error instanceof ServiceError && error.code.startsWith('storage_')) {
     // Its own message is about this machine.
     const message = 'the accounts cannot be read or written at the moment'
-    return new AccountsProblem('storage-unavailable', message, { retryAfter: 5, cause: error })
+    return new AccountsProblem('storage-unavailable', message, { retry_after: 5 }, error)
   }
   const message = 'the server could not do this; its log has the reason'
-  return new AccountsProblem('internal', message, { cause: error })
+  return new AccountsProblem('internal', message, {}, error)
 }
 
 const realm = 'Bearer realm="registry"'
 
 /** Answers as RFC 9457 has it. */
 export function sendProblem(c: Context, problem: AccountsProblem): Response {
-  const { code, status, message, details } = problem
-  const body = {
-    ...makeProblem(status, code, message),
-    errors: details.errors,
-    retry_after: details.retryAfter,
-  }
-  if (details.retryAfter !== undefined) c.header('Retry-After', String(details.retryAfter))
+  const { code, status, message, facts } = problem
+  const body = { ...makeProblem(status, code, message), ...facts }
+  if (facts.retry_after !== undefined) c.header('Retry-After', String(facts.retry_after))
   // RFC 6750, section 3: no error word when no token was presented.
   if (code === 'token-missing' || code === 'invalid-credentials') {
     c.header('WWW-Authenticate', realm)

@@ -3,6 +3,7 @@ import type { Context, Hono } from 'hono'
 import { apiPrefix, type RegistrationMode } from '../../lib/accounts/protocol.ts'
 import * as wire from '../../lib/accounts/wire.ts'
 import type { Logger } from '../../lib/util/logger.ts'
+import { hashOfSecret } from '../../lib/util/secret.ts'
 import { isUuid } from '../../lib/util/text.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import type { LoginLimits } from './login-limits.ts'
@@ -11,13 +12,7 @@ import { findPasswordFlaw, type Passwords } from './passwords.ts'
 import { AccountsProblem } from './problems.ts'
 import type { AccountAuditEntry, NewAccount, NewServiceToken } from './schema.ts'
 import type { AccountStore } from './store.ts'
-import {
-  hashOfSecret,
-  type Principal,
-  scopesOf,
-  serviceTokenPrefix,
-  type Tokens,
-} from './tokens.ts'
+import { type Principal, scopesOf, serviceTokenPrefix, type Tokens } from './tokens.ts'
 
 const defaultTokenDays = 90
 const dayMs = 24 * 60 * 60 * 1000

@@ -1,7 +1,8 @@
-import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto'
+import { createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
 import { serviceScopes } from '../../lib/accounts/protocol.ts'
 import type { TokenScope, TokenResponse } from '../../lib/accounts/wire.ts'
+import { hashOfSecret } from '../../lib/util/secret.ts'
 import { isUuid } from '../../lib/util/text.ts'
 import { AccountsProblem } from './problems.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -184,11 +185,6 @@ export class Tokens {
 export function scopesOf({ scopes }: Pick<ServiceTokenRow, 'scopes'>) {
   const words = scopes.split(' ')
   return serviceScopes.filter(scope => words.includes(scope))
-}
-
-/** What is stored of a token or a code: they are random, so no salt. */
-export function hashOfSecret(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
 }
 
 /** 32 bytes in base64url. */

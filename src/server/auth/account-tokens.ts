@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import pLimit from 'p-limit'
 import type { z } from 'zod'
@@ -7,9 +6,15 @@ import { meResponse } from '../../lib/accounts/wire.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
-import { Secret } from '../../lib/util/secret.ts'
+import { hashOfSecret, Secret } from '../../lib/util/secret.ts'
 import { type Clock, monotonicClock, repeat, systemTimer, type Timer } from '../../lib/util/time.ts'
-import { type AuthOutcome, type AuthPolicy, invalidToken, refuse } from '../http/authentication.ts'
+import {
+  type AuthOutcome,
+  type AuthPolicy,
+  cannotCheck,
+  invalidToken,
+  refuse,
+} from '../http/authentication.ts'
 import type { FailureLimit } from './failure-limit.ts'
 
 /** What the accounts server says of a token; its `token` is null for that of a login. */
@@ -92,7 +97,7 @@ export class AccountTokens {
   }
 
   #recall(token: string): KnownToken {
-    const digest = hash('sha256', token)
+    const digest = hashOfSecret(token)
     const fresh = { account: null, acceptedMs: -Infinity, askedMs: -Infinity, pendingCheck: null }
     const known = this.#known.get(digest) ?? fresh
     this.#known.delete(digest)
@@ -111,7 +116,7 @@ export class AccountTokens {
       return checked
     }
     if (checked.failure.kind === 'unavailable') return this.#cachedResult(known) ?? checked
-    this.#known.delete(hash('sha256', token))
+    this.#known.delete(hashOfSecret(token))
     return checked
   }
 
@@ -143,7 +148,7 @@ export function withAccountTokens(
     const checked = await tokens.check(token)
     if (!checked.ok) {
       const { kind, reason } = checked.failure
-      if (kind === 'unavailable') return unavailable
+      if (kind === 'unavailable') return cannotCheck('the accounts server')
       return failures.refused(peer, invalidToken(reason))
     }
     const { id: accountId, username, team, scopes, token: service } = checked.value
@@ -179,10 +184,3 @@ const tokenMissing = refuse(
 const insufficient = refuse(403, 'insufficient_scope', 'the token lacks the scope read', {
   scope: 'read',
 })
-
-const unavailable = refuse(
-  503,
-  'temporarily_unavailable',
-  'cannot check the token: the accounts server does not answer; try later',
-  { retryAfterSeconds: 5 },
-)

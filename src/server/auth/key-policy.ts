@@ -2,14 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import {
   type ClientKey,
   type ClientKeys,
-  keyDigest,
   keyPrefix,
   readClientKeys,
 } from '../../lib/auth/client-keys.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
 import { messageOf } from '../../lib/util/errors.ts'
 import { FileFollower } from '../../lib/util/file-follower.ts'
-import { Secret } from '../../lib/util/secret.ts'
+import { hashOfSecret, Secret } from '../../lib/util/secret.ts'
 import { repeat, systemTimer } from '../../lib/util/time.ts'
 import {
   anonymous,
@@ -114,7 +113,7 @@ export class KeyPolicy implements AuthPolicy {
     const token = bearerToken(sent)
     if (token === null) return keyMalformed
     // The file comes first: the configured key may also stand there, with the scope `read`.
-    const known = token.startsWith(keyPrefix) ? this.#keys.get(keyDigest(token)) : undefined
+    const known = token.startsWith(keyPrefix) ? this.#keys.get(hashOfSecret(token)) : undefined
     if (known === undefined) {
       if (this.#configured?.equals(token)) return keyHolder
       return this.#settings.mode === 'accounts' ? tokenUnknown : keyUnknown

@@ -1,8 +1,15 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose'
 import { z } from 'zod'
-import { isSafeFetchUrl, OAuthConfig } from '../../lib/auth/oauth-config.ts'
+import { OAuthConfig } from '../../lib/auth/oauth-config.ts'
 import { bearerToken } from '../../lib/auth/validate-bearer-token.ts'
-import { type AuthOutcome, type AuthRefused, refuse, type Viewer } from '../http/authentication.ts'
+import { isExposed } from '../../lib/util/net.ts'
+import {
+  type AuthOutcome,
+  type AuthRefused,
+  cannotCheck,
+  refuse,
+  type Viewer,
+} from '../http/authentication.ts'
 import { clientMetadata } from '../http/documents.ts'
 import type { Auth, AuthDeps, OAuthSettings } from './auth.ts'
 import { FailureLimit } from './failure-limit.ts'
@@ -15,14 +22,6 @@ const wellKnown = '/.well-known/oauth-protected-resource'
 
 /** Where users of an accounts server have instances, users of another provider have none. */
 const unknownViewer: Viewer = { accountId: null, username: null, team: null, schemes: null }
-
-/** 503, not 401, so that clients keep their tokens. */
-const unavailable = refuse(
-  503,
-  'temporarily_unavailable',
-  'cannot check the token: the OAuth provider does not answer; try later',
-  { retryAfterSeconds: 5 },
-)
 
 /**
  * The OAuth 2.1 resource server: accepts access tokens that the provider issued for this server,
@@ -60,7 +59,7 @@ export function createOAuth(settings: OAuthSettings, deps: AuthDeps): Auth {
         if (!isDown)
           log.warn({ err: error }, 'no token can be checked: the provider does not answer')
         isDown = true
-        return unavailable
+        return cannotCheck('the OAuth provider')
       }
       const isExpired = error instanceof errors.JWTExpired
       const hint = error.message.includes('"aud"') ? `; it must contain ${audience}` : ''
@@ -175,7 +174,8 @@ async function findKeySet(issuer: string): Promise<URL> {
       const signal = AbortSignal.timeout(requestMs)
       const answer = await fetch(url, { redirect: 'error', signal })
       const keySet = new URL(metadata.parse(await answer.json()).jwks_uri)
-      if (isSafeFetchUrl(keySet)) return keySet
+      // Else they could be replaced on the way.
+      if (!isExposed(keySet)) return keySet
       throw new Error(`the jwks_uri of ${url} is not https`)
     } catch (error) {
       failure = error

@@ -73,6 +73,12 @@ export function invalidToken(description: string): AuthRefused {
   return refuse(401, 'invalid_token', description)
 }
 
+/** 503, not 401, so that clients keep their tokens. `who` is to check the token. */
+export function cannotCheck(who: string): AuthRefused {
+  const description = `cannot check the token: ${who} does not answer; try later`
+  return refuse(503, 'temporarily_unavailable', description, { retryAfterSeconds: 5 })
+}
+
 /** The caller of a request, or why it is refused. */
 export type AuthOutcome = AuthAccepted | AuthRefused
 

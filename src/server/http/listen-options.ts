@@ -1,3 +1,5 @@
+import { isLoopback } from '../../lib/util/net.ts'
+
 /** Where a server listens and how clients reach it: the options of all three servers. */
 export interface ListenOptions {
   /** TCP port; 0 picks a free one. */
@@ -22,6 +24,22 @@ export interface TlsFiles {
   readonly certFile: string
   /** PEM, not encrypted. */
   readonly keyFile: string
+}
+
+/** Where clients reach a server. */
+export type Reached = Pick<ListenOptions, 'host' | 'publicUrl' | 'trustedProxies'>
+
+/**
+ * The flag by which other machines come in, or null. Behind a proxy the address that is bound says
+ * nothing: to the server, the proxy is a client of this machine.
+ */
+export function findOpening({ host, publicUrl, trustedProxies = [] }: Reached): string | null {
+  if (!isLoopback(host)) return `--host ${host}`
+  if (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)) {
+    return `--public-url ${publicUrl}`
+  }
+  const [proxy] = trustedProxies
+  return proxy === undefined ? null : `--trusted-proxy ${proxy}`
 }
 
 /** The address of a server bound to `host`, for a client on the same machine. */

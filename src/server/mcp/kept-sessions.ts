@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit from 'p-limit'
@@ -6,6 +5,7 @@ import { z } from 'zod'
 import { readPrivateFile } from '../../lib/config/private-file.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { replaceFile } from '../../lib/util/replace-file.ts'
+import { hashOfSecret } from '../../lib/util/secret.ts'
 import type { AuthSettings } from '../auth/auth.ts'
 import { sessionRevisions } from './sessions.ts'
 
@@ -83,23 +83,23 @@ export class KeptSessions {
 
   /** For a session of the server before that was not used yet. */
   find(id: string): KeptSession | undefined {
-    return this.#sessions.get(hashOf(id))?.()
+    return this.#sessions.get(hashOfSecret(id))?.()
   }
 
   /** `session` is asked each time that the file is written. */
   add(id: string, session: () => KeptSession): void {
-    this.#sessions.set(hashOf(id), session)
+    this.#sessions.set(hashOfSecret(id), session)
     this.changed()
   }
 
   /** Resolves once the file does not hold the session. */
   async remove(id: string): Promise<void> {
-    if (this.#sessions.delete(hashOf(id))) await this.#flush()
+    if (this.#sessions.delete(hashOfSecret(id))) await this.#flush()
   }
 
   /** The session has ended with what served it. After `close` the next server has it all the same. */
   ended(id: string): void {
-    if (!this.#isClosed && this.#sessions.delete(hashOf(id))) this.changed()
+    if (!this.#isClosed && this.#sessions.delete(hashOfSecret(id))) this.changed()
   }
 
   /** Writes all as they are now: the server stops, and its sessions end. */
@@ -139,8 +139,4 @@ export class KeptSessions {
       this.#log.warn({ err: error, path: this.#path }, 'a restart will end sessions')
     }
   }
-}
-
-function hashOf(id: string): string {
-  return createHash('sha256').update(id).digest('hex')
 }

@@ -1,4 +1,5 @@
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
+import { hashOfSecret } from '../../lib/util/secret.ts'
 import { type Clock, systemClock } from '../../lib/util/time.ts'
 import type { AuthAccepted } from '../http/authentication.ts'
 
@@ -46,13 +47,13 @@ export class PageSessions {
   /** The code of a new link. */
   createCode(): string {
     const code = newSecret()
-    this.#codes.set(digestOf(code), this.#clock.now() + codeMs)
+    this.#codes.set(hashOfSecret(code), this.#clock.now() + codeMs)
     return code
   }
 
   /** Whether it is the code of a link; true once. */
   redeem(code: string): boolean {
-    const digest = digestOf(code)
+    const digest = hashOfSecret(code)
     const untilMs = this.#codes.get(digest) ?? -Infinity
     this.#codes.delete(digest)
     return this.#clock.now() < untilMs
@@ -61,7 +62,7 @@ export class PageSessions {
   /** Returns the cookie of a new session, and how many seconds it lasts. */
   open(opening: Opening): { cookie: string; seconds: number } {
     const cookie = newSecret()
-    const digest = digestOf(cookie)
+    const digest = hashOfSecret(cookie)
     const nowMs = this.#clock.now()
     const expiresAtMs = Math.min(nowMs + sessionMs, opening.expiresAtMs ?? Infinity)
     const principal = `page:${++this.#opened}`
@@ -75,7 +76,7 @@ export class PageSessions {
 
   /** Null: the cookie is unknown, or its session has ended. */
   find(cookie: string): PageSession | null {
-    const session = this.#sessions.get(digestOf(cookie))
+    const session = this.#sessions.get(hashOfSecret(cookie))
     if (session === undefined) return null
     if (this.#clock.now() < session.expiresAtMs) return session
     this.end(cookie)
@@ -83,7 +84,7 @@ export class PageSessions {
   }
 
   end(cookie: string): void {
-    this.#end(digestOf(cookie))
+    this.#end(hashOfSecret(cookie))
   }
 
   /** Calls back when the session ends. Returns the stop. */
@@ -104,9 +105,4 @@ export class PageSessions {
 /** 256 bits. */
 function newSecret(): string {
   return randomBytes(32).toString('base64url')
-}
-
-/** A plain hash is enough for random secrets: neither it nor its look-up reveals a part of one. */
-function digestOf(secret: string): string {
-  return hash('sha256', secret, 'base64url')
 }

@@ -9,7 +9,8 @@ import { Passwords } from '../../../src/server/accounts/passwords.ts'
 import { SigningKeys } from '../../../src/server/accounts/signing-keys.ts'
 import type { AccountTables, AccountAuditEntry } from '../../../src/server/accounts/schema.ts'
 import { AccountStore } from '../../../src/server/accounts/store.ts'
-import { hashOfSecret, Tokens } from '../../../src/server/accounts/tokens.ts'
+import { hashOfSecret } from '../../../src/lib/util/secret.ts'
+import { Tokens } from '../../../src/server/accounts/tokens.ts'
 import { openDatabase } from '../../../src/server/database/database.ts'
 import { ServerSocket } from '../../../src/server/http/server-socket.ts'
 import { Metrics } from '../../../src/server/http/metrics.ts'
@@ -135,15 +136,13 @@ export async function openAccountsServer(settings: AccountsSettings = {}): Promi
   const { allowedOrigins, trustedProxies } = settings
   const where = { host: '127.0.0.1', port: 0, allowedOrigins, trustedProxies }
   const app = createAccountsApp({
-    services: {
-      store,
-      tokens: new Tokens({ store, keys, issuer }),
-      passwords: settings.passwords ?? new Passwords(cheap),
-      loginLimits: new LoginLimits(tables.pool),
-      registration: settings.registration ?? 'open',
-      local: settings.local ?? true,
-      log,
-    },
+    store,
+    tokens: new Tokens({ store, keys, issuer }),
+    passwords: settings.passwords ?? new Passwords(cheap),
+    loginLimits: new LoginLimits(tables.pool),
+    registration: settings.registration ?? 'open',
+    local: settings.local ?? true,
+    log,
     keys,
     reach: where,
     metrics: new Metrics('registry', entry => accessed.push(entry)),
