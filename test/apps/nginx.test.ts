@@ -6,7 +6,6 @@ import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import tls from 'node:tls'
 import * as v2 from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import type { Sdk, StatelessClient } from '../clients/client-face.ts'
@@ -14,7 +13,7 @@ import { type Prepared, prepare, runScenario } from '../clients/scenario.ts'
 import { end, type Serving, startServe } from '../clients/serve.ts'
 import { runStatelessScenario } from '../clients/stateless-scenario.ts'
 import { until } from '../helpers/until.ts'
-import { makePair, writePair } from '../helpers/certificate.ts'
+import { makePair, trust, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { ask, initializeBody, postHeaders, RawSession } from '../helpers/mcp.ts'
 import { PageBrowser, useLink } from '../helpers/page.ts'
@@ -34,7 +33,6 @@ describe('nginx with TLS in front of serve, set up as docs/studio.md says', func
   let serving: Serving
   let prepared: Prepared
   let port: number
-  let trusted: string[] | undefined
   const running: ChildProcess[] = []
 
   before(async function () {
@@ -44,8 +42,7 @@ describe('nginx with TLS in front of serve, set up as docs/studio.md says', func
     block = /```nginx\n(.*?)```/s.exec(text)?.[1] ?? ''
     const pair = makePair()
     await writePair(folder, pair)
-    trusted = tls.getCACertificates('default')
-    tls.setDefaultCACertificates([...trusted, pair.cert])
+    trust(pair)
     port = await freePort()
     const url = `https://localhost:${port}`
     const limits = ['--limit', `streamKeepAliveMs=${readTimeoutMs / 4}`]
@@ -57,7 +54,6 @@ describe('nginx with TLS in front of serve, set up as docs/studio.md says', func
     prepared = await prepare(serving)
   })
   after(async () => {
-    if (trusted !== undefined) tls.setDefaultCACertificates(trusted)
     for (const child of running) await end(child)
     await serving?.stop()
     if (folder !== undefined) await rm(folder, { recursive: true, force: true })

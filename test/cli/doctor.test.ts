@@ -1,14 +1,11 @@
 import { expect } from 'chai'
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { chmod, mkdir, utimes, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import * as tls from 'node:tls'
 import { newFolder } from '../helpers/cleanup.ts'
-import { makePair } from '../helpers/certificate.ts'
+import { makePair, trust } from '../helpers/certificate.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { runCommand } from '../helpers/in-process.ts'
 import { startScriptedInstance, writeInstance } from '../helpers/instances.ts'
@@ -17,6 +14,7 @@ import { cleanEnv } from '../helpers/program.ts'
 import { acceptLinks } from '../helpers/join.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
+import { listening } from '../helpers/listening.ts'
 
 let home: string
 let registryDir: string
@@ -40,15 +38,8 @@ async function findings(env: NodeJS.ProcessEnv = {}): Promise<Record<string, any
 const nameOf = ({ instanceId }: RunningServe) => `instance_${instanceId.slice(0, 8)}`
 
 describe('service-cli doctor', () => {
-  let serve: RunningServe | undefined
-  afterEach(async () => {
-    serve = undefined
-  })
-
-  async function start(flags: string[] = [], env: Record<string, string> = {}) {
-    serve = await serveInProcess({ registryDir, flags, env })
-    return serve
-  }
+  const start = (flags: string[] = [], env: Record<string, string> = {}) =>
+    serveInProcess({ registryDir, flags, env })
 
   it('finds a machine in order where nothing was ever started', async () => {
     const { code, stderr } = await doctor(['--json'])
@@ -183,24 +174,18 @@ describe('service-cli doctor', () => {
     const recorder = createHttpServer((req, res) => {
       sent.push([req.url, req.headers.authorization])
       res.writeHead(req.url === '/readyz' ? 200 : 500).end()
-    }).listen(0, '127.0.0.1')
-    await once(recorder, 'listening')
-    const url = `http://127.0.0.1:${(recorder.address() as AddressInfo).port}/mcp`
+    })
+    const url = `http://127.0.0.1:${await listening(recorder)}/mcp`
     await mkdir(registryDir, { mode: 0o700 })
-    const file = await writeInstance(registryDir, { url })
+    await writeInstance(registryDir, { url })
     const { stdout } = await doctor([], { SERVICE_MCP_API_KEY: 'the-key' })
-    await file.remove()
-    recorder.closeAllConnections()
-    recorder.close()
     expect(stdout).to.contain('does not serve')
     expect(sent.map(String)).to.deep.equal(['/readyz,', '/mcp,'])
   })
 })
 
 describe('service-cli doctor, of a joined gateway', () => {
-  const trusted = tls.getCACertificates('default')
   const pair = makePair()
-  let gateway: ReturnType<typeof acceptLinks>
   let server: HttpsServer
   let host: string
   let status: number | null
@@ -212,20 +197,12 @@ describe('service-cli doctor, of a joined gateway', () => {
     status = null
     ready = 200
     server = createHttpsServer(pair, (_req, res) => void res.writeHead(ready).end())
-    gateway = acceptLinks(server, () => status)
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
+    acceptLinks(server, () => status)
+    host = `127.0.0.1:${await listening(server)}`
     tokenFile = join(home, 'join.token')
     await writeFile(tokenFile, 'svc_a-token-of-the-scope-instance\n', { mode: 0o600 })
-    host = `127.0.0.1:${(server.address() as AddressInfo).port}`
     const flags = ['--join', `https://${host}`, '--join-token-file', tokenFile]
     await serveInProcess({ registryDir, flags })
-  })
-  afterEach(async () => {
-    tls.setDefaultCACertificates(trusted)
-    for (const { socket } of gateway.joined) socket.destroy()
-    server.closeAllConnections()
-    server.close()
   })
 
   const byGateway = async (...args: string[]) => {
@@ -243,7 +220,7 @@ describe('service-cli doctor, of a joined gateway', () => {
   })
 
   it('accepts a certificate that is trusted, and tries the token that it is given', async () => {
-    tls.setDefaultCACertificates([...trusted, pair.cert])
+    trust(pair)
     const { address, token } = await byGateway('--join-token-file', tokenFile)
     expect(address.status).to.equal('ok')
     expect(token.summary).to.match(/accepts the token of serve --join$/)
@@ -262,7 +239,7 @@ describe('service-cli doctor, of a joined gateway', () => {
   })
 
   it('tells one that is not ready from one that is gone', async () => {
-    tls.setDefaultCACertificates([...trusted, pair.cert])
+    trust(pair)
     ready = 503
     const busy = (await byGateway()).address
     expect(busy).to.include({ status: 'fail' })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { newFolder } from '../helpers/cleanup.ts'
 import { LinkClient } from '../helpers/link.ts'
-import { runCommand } from '../helpers/in-process.ts'
+import { runCommand, expectEnd } from '../helpers/in-process.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import type { RunningServe } from '../helpers/serve-process.ts'
 import { until } from '../helpers/until.ts'
@@ -50,9 +50,11 @@ describe('service-cli resources', () => {
 
   it('says why there is no picture of the window', async () => {
     const uri = 'capture://current_window'
-    const { code, stderr } = await runCommand(['resources', 'read', uri, folder()])
-    expect(code).to.equal(3)
-    expect(stderr).to.contain('hint: no application is connected; press Connect in the application')
+    expectEnd(
+      await runCommand(['resources', 'read', uri, folder()]),
+      3,
+      'hint: no application is connected; press Connect in the application',
+    )
   })
 
   it('shows the first resources of a scheme with many, and how many there are', async () => {

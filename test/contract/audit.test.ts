@@ -102,7 +102,7 @@ describe('audit://recent', () => {
   it('records refused callers, one entry per peer and second, without the key', async () => {
     const key = 'k'.repeat(43)
     const clock = { timeMs: 1_000_000, now: () => clock.timeMs }
-    await using running = await startServer({}, { auth: apiKeyPolicy(key), clock }, server =>
+    const running = await startServer({}, { auth: apiKeyPolicy(key), clock }, server =>
       server.resources().wireAuditLog(new AuditLog()),
     )
     const auth = { Authorization: `Bearer ${key}` }

@@ -62,7 +62,6 @@ describe('a gateway', () => {
     closeStreams()
     await session.delete()
   })
-  after(() => gateway.stop())
 
   async function instanceIds(query = ''): Promise<string[]> {
     const { instances } = await session.readJson(`gateway://instances${query}`)
@@ -232,7 +231,7 @@ describe('a gateway', () => {
   it('pushes both at 2026-07-28, and one instance by a prefix; never events', async () => {
     const uris = ['gateway://instances', 'gateway://instances/FF-FF-00']
     const unpushed = ['resources://gateway/events', 'gateway://diagnostics/audit']
-    using events = await listenStateless(url, {
+    const events = await listenStateless(url, {
       resourcesListChanged: true,
       resourceSubscriptions: [...uris, ...unpushed],
     })

@@ -143,7 +143,7 @@ describe('scene://delta', () => {
     const { server, session } = section
     for (let n = 0; n < 12; n++) server.resources().setScene({ n })
     const { run, revision: since } = (await contentOf(session, scene))._meta['service-cli/scene']
-    await using later = await startServer()
+    const later = await startServer()
     const own = await RawSession.open(later.url)
     for (const n of [1, 2, 3]) later.server.resources().setScene({ n })
     const uri = `scene://delta?since=${since}`

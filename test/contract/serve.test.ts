@@ -25,7 +25,6 @@ function useServe(flags: string[]): { program: RunningServe } {
 describe('serve', () => {
   let program: RunningServe
   before(async () => (program = await serveInProcess({ env: { SERVICE_REGISTRY_DIR: unusedDir } })))
-  after(() => program?.stop())
 
   it('prefers --registry-dir to SERVICE_REGISTRY_DIR, and keeps the folder private', async () => {
     expect((await stat(join(program.registryDir, 'instances'))).mode & 0o777).to.equal(0o700)

@@ -41,7 +41,6 @@ export function useServer(
     closeStreams()
     section.server.resources().setScene(null)
   })
-  after(() => running?.stop())
   return section
 }
 

@@ -2,6 +2,8 @@ import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
+import tls from 'node:tls'
+import { atEnd } from './cleanup.ts'
 
 /** A self-signed certificate of P-256 and its key, in PEM. Node reads certificates, and makes none. */
 export interface Pair {
@@ -49,6 +51,13 @@ export async function writePair(
   await writeFile(keyFile, pair.key, { mode: 0o600 })
   await writeFile(certFile, pair.cert)
   return { certFile, keyFile }
+}
+
+/** Lets the clients of this process take the certificate for an authority, until the end. */
+export function trust({ cert }: Pair): void {
+  const trusted = tls.getCACertificates('default')
+  tls.setDefaultCACertificates([...trusted, cert])
+  atEnd(() => tls.setDefaultCACertificates(trusted))
 }
 
 const commonName = '550403'

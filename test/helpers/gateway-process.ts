@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { stoppedAtEnd } from './cleanup.ts'
-import { disposable } from './disposable.ts'
 import { until } from './until.ts'
 import { cleanEnv, startProgram } from './program.ts'
 
@@ -19,7 +18,7 @@ interface Exit {
 }
 
 /** A gateway that listens, stands by or has failed. */
-export interface RunningGateway extends GatewayLines, AsyncDisposable {
+export interface RunningGateway extends GatewayLines {
   stderr(): string
   stop(): Promise<void>
 }
@@ -55,7 +54,7 @@ export function startGatewayProcess(settings: GatewaySettings) {
     await exited
   }
 
-  const running = {
+  return {
     child,
     pid: child.pid ?? 0,
     ...linesOf(lines, failed),
@@ -65,7 +64,6 @@ export function startGatewayProcess(settings: GatewaySettings) {
     kill: () => end('SIGKILL'),
     stop: stoppedAtEnd(() => end('SIGTERM')),
   }
-  return disposable(running)
 }
 
 /** Reads the lines of a gateway that adds to them until `ended` settles. */

@@ -9,7 +9,6 @@ import { startAccountsServer } from '../../src/server/accounts/accounts-server.t
 import { startGateway } from '../../src/server/gateway.ts'
 import { startServe } from '../../src/server/serve.ts'
 import type { AccountsProcessSettings, RunningAccounts } from './accounts.ts'
-import { disposable } from './disposable.ts'
 import { type GatewaySettings, type RunningGateway, linesOf } from './gateway-process.ts'
 import { newFolder, stoppedAtEnd } from './cleanup.ts'
 import { withEnv } from './in-process.ts'
@@ -39,13 +38,12 @@ export async function serveInProcess(settings: ServeSettings = {}): Promise<Runn
       return { origin, token: token.reveal() }
     }),
   }
-  const running = {
+  return {
     ...runningServe(listening, env.SERVICE_HOST_TOKEN),
     registryDir,
     output: () => ({ stdout: '', stderr: text() }),
     stop: stoppedAtEnd(() => handle.stop()),
   }
-  return disposable(running)
 }
 
 /** Starts `registry` likewise. */
@@ -94,7 +92,7 @@ export function gatewayInProcess(settings: GatewaySettings): RunningGateway {
     return handle
   }
   const starting = start()
-  const running = {
+  return {
     ...linesOf(
       lines,
       starting.then(handle => handle.closed),
@@ -106,7 +104,6 @@ export function gatewayInProcess(settings: GatewaySettings): RunningGateway {
       await handle?.stop()
     }),
   }
-  return disposable(running)
 }
 
 const isBound = (flag: string) => flag.startsWith('--bound=')

@@ -16,6 +16,7 @@ import {
   createServer,
 } from 'node:http'
 import { join } from 'node:path'
+import { atEnd } from './cleanup.ts'
 import { listening } from './listening.ts'
 
 export interface InstanceSettings {
@@ -49,7 +50,9 @@ export async function writeInstance(
   const own = createInstanceRecord(facts)
   const { pid = own.pid } = settings
   const record = pid === own.pid ? own : { ...own, pid, pid_start: null }
-  return InstanceFile.create({ instancesDir, heartbeatMs, record, log: silentLogger })
+  const file = await InstanceFile.create({ instancesDir, heartbeatMs, record, log: silentLogger })
+  atEnd(() => file.remove())
+  return file
 }
 
 interface Asked {

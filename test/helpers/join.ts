@@ -11,6 +11,7 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocket, WebSocketServer } from 'ws'
+import { atEnd, stoppedAtEnd } from './cleanup.ts'
 import { listening } from './listening.ts'
 
 /** The instance end of a link, answering what a test says. */
@@ -51,6 +52,7 @@ export function joinAs(
     })
     ws.on('error', reject)
     ws.once('upgrade', ({ socket }) => {
+      atEnd(() => socket.destroy())
       ws.once('open', () => {
         const link = new Link(ws, text => accepted.resolve(JSON.parse(text)), pingMs)
         serveOnLink(link, listener)
@@ -101,6 +103,7 @@ export async function joinInstance(options: JoinOptions) {
   const instance = () => named
   const server = new McpHttpServer({ enableTools: true }, { instance })
   await server.start()
+  const stop = stoppedAtEnd(() => server.stop())
   let record = toldRecord(id, options.record)
   const { link, accepted } = await joinAs(gateway, token, {
     id,
@@ -122,7 +125,7 @@ export async function joinInstance(options: JoinOptions) {
     async leave() {
       link.close(1001, 'the instance stops')
       await link.ended
-      await server.stop()
+      await stop()
     },
   }
 }
@@ -154,6 +157,7 @@ export function acceptLinks(
       socket.end(`HTTP/1.1 ${status} No\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
       return
     }
+    atEnd(() => socket.destroy())
     accepting.handleUpgrade(req, socket, head, (ws: WebSocket) => {
       const records: any[] = []
       const link = new Link(ws, text => records.push(JSON.parse(text)), pingMs)
@@ -168,14 +172,7 @@ export function acceptLinks(
 export async function startScriptedGateway(host: string, port = 0) {
   const server = createServer()
   const links = acceptLinks(server)
-  return {
-    ...links,
-    port: await listening(server, port, host),
-    close() {
-      server.close()
-      for (const { socket } of links.joined) socket.destroy()
-    },
-  }
+  return { ...links, port: await listening(server, port, host) }
 }
 
 export const accept = ({ link }: Joined) =>

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import { subprotocol } from '../../src/lib/host-link/wire.ts'
+import { atEnd } from './cleanup.ts'
 
 export interface LinkAddress {
   readonly hostUrl: string
@@ -78,11 +79,12 @@ export class LinkClient {
       autoPong,
     })
     const client = new LinkClient(ws)
+    atEnd(() => ws.terminate())
     await once(ws, 'open')
     return client
   }
 
-  /** Open, with hello and welcome exchanged. Rejects with the code of the close. */
+  /** Open, with hello and welcome exchanged; it quits at the end. Rejects with the code of the close. */
   static async connect(
     serve: LinkAddress,
     members: Record<string, unknown> = {},
@@ -97,6 +99,7 @@ export class LinkClient {
         throw Object.assign(new Error(reason), { code })
       })
     client.welcome = await client.next()
+    atEnd(() => client.bye())
     return client
   }
 
@@ -166,11 +169,6 @@ export class LinkClient {
   async bye(): Promise<Closed> {
     this.say({ type: 'bye', reason: 'quit' })
     return this.closed
-  }
-
-  /** For `await using`: it quits at the end of the block. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.bye()
   }
 
   /** As one that crashes: no close frame. */

@@ -1,9 +1,8 @@
-import { disposable } from './disposable.ts'
 import { dataKey } from '../../src/lib/mcp/call-meta.ts'
 import { request as plainRequest, Agent, type IncomingMessage, type ClientRequest } from 'node:http'
 import { request as secureRequest, Agent as SecureAgent } from 'node:https'
 import { once } from 'node:events'
-import { stoppedAtEnd } from './cleanup.ts'
+import { atEnd, stoppedAtEnd } from './cleanup.ts'
 import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
 import type { ServerParts } from '../../src/server/mcp-http-config.ts'
 import type { McpHttpConfig } from '../../src/server/mcp-http-config.ts'
@@ -31,7 +30,7 @@ export interface Ask {
  */
 const pool = { keepAlive: true, maxSockets: 50, timeout: 10_000, agentKeepAliveTimeoutBuffer: 3000 }
 const plainAgent = new Agent(pool)
-/** Certificates of tests are trusted by `tls.setDefaultCACertificates`, or per request. */
+/** Certificates of tests are trusted by `trust`, or per request. */
 const secureAgent = new SecureAgent(pool)
 
 const isSecure = (url: string) => url.startsWith('https:')
@@ -167,7 +166,7 @@ export class Events {
     response.on('error', () => {})
   }
 
-  /** With a body it is a POST. */
+  /** With a body it is a POST. The stream is closed at the end. */
   static async open(url: string, headers: Record<string, string>, body?: string): Promise<Events> {
     const method = body === undefined ? 'GET' : 'POST'
     const req = requestOf(url)(url, { method, headers, agent: false })
@@ -179,6 +178,7 @@ export class Events {
       for await (const chunk of res.setEncoding('utf8')) text += chunk
       throw new Error(`${method}: HTTP ${res.statusCode} ${text}`)
     }
+    atEnd(() => req.destroy())
     return new Events(req, res)
   }
 
@@ -214,11 +214,6 @@ export class Events {
     this.#request.destroy()
   }
 
-  /** For `using`. */
-  [Symbol.dispose](): void {
-    this.close()
-  }
-
   #feed(text: string): void {
     this.#buffer += text
     for (let end = this.#buffer.indexOf('\n\n'); end !== -1; end = this.#buffer.indexOf('\n\n')) {
@@ -235,7 +230,7 @@ export class Events {
   }
 }
 
-export interface TestServer extends AsyncDisposable {
+export interface TestServer {
   url: string
   base: string
   server: McpHttpServer
@@ -254,11 +249,10 @@ export async function startServer(
   const server = new McpHttpServer(config, { limits, ...services })
   prepare(server)
   const { url } = await server.start()
-  const running = {
+  return {
     url,
     base: url.slice(0, -'/mcp'.length),
     server,
     stop: stoppedAtEnd(() => server.stop()),
   }
-  return disposable(running)
 }

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { newFolder, stoppedAtEnd } from './cleanup.ts'
 import { type Answer, ask } from './mcp.ts'
-import { disposable } from './disposable.ts'
 import { runCommand } from './in-process.ts'
 import { cleanEnv, type Ended, firstLine, programStart } from './program.ts'
 
@@ -24,7 +23,7 @@ export interface Exit {
 }
 
 /** A running `serve`: where it is, and what an application does with it. */
-export interface RunningServe extends AsyncDisposable {
+export interface RunningServe {
   /** Ends in `/mcp`. */
   readonly url: string
   readonly base: string
@@ -66,7 +65,7 @@ export async function startServeProcess(settings: ServeSettings = {}) {
   }
   const said = JSON.parse(line)
   const pid: number = said.pid
-  const running = {
+  return {
     ...runningServe(said, env.SERVICE_HOST_TOKEN),
     pid,
     registryDir,
@@ -84,7 +83,6 @@ export async function startServeProcess(settings: ServeSettings = {}) {
       return exited
     }),
   }
-  return disposable(running)
 }
 
 /** From what `serve` says on stdout. The token is read from its file, if it has one. */
@@ -97,7 +95,7 @@ export function runningServe(
     app_origins?: { origin: string; token: string }[]
   },
   givenToken = '',
-): Omit<RunningServe, 'registryDir' | 'output' | 'stop' | typeof Symbol.asyncDispose> {
+): Omit<RunningServe, 'registryDir' | 'output' | 'stop'> {
   const { url, host_url: hostUrl, host_token_file: hostTokenFile } = said
   const token = hostTokenFile === null ? givenToken : readText(hostTokenFile)
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { atEnd } from '../helpers/cleanup.ts'
 
 export interface RawAnswer {
   status: number
@@ -31,6 +32,7 @@ export class RawSocket {
 
   static async open(port: number): Promise<RawSocket> {
     const socket = connect({ host: '127.0.0.1', port })
+    atEnd(() => socket.destroy())
     await once(socket, 'connect')
     return new RawSocket(socket)
   }

@@ -98,9 +98,6 @@ describe('the isolation of users at a gateway, by a random model', function () {
   after(async () => {
     for (const { events } of users) events.close()
     await Promise.all([...instances.values()].map(({ joined }) => joined.leave()))
-    await admin?.[Symbol.asyncDispose]()
-    await gateway?.stop()
-    await accounts?.stop()
   })
 
   const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })

@@ -104,7 +104,6 @@ describe(`sessions side by side, ${runs} random runs`, function () {
         .addProducer({ scheme: 'thing', list: () => [], read: uri => [{ uri, text: uri }] })
     })
   })
-  after(() => running.stop())
 
   function change(what: Changing): void {
     const resources = running.server.resources()

@@ -19,7 +19,6 @@ describe('artefacts that are read in parts', () => {
     serve = await serveInProcess({ registryDir: folder })
     session = await RawSession.open(serve.url)
   })
-  after(() => serve.stop())
 
   const uriOf = (hex: string) => `artefact://sha256/${hex}`
   const readAnswer = (uri: string): Promise<any> => session.call('resources/read', { uri })

@@ -25,10 +25,6 @@ describe('pictures where sharp is not installed', () => {
     session = await RawSession.open(serve.url)
     app = await LinkClient.connect(serve, { capture: { targets: ['window', 'viewport'] } })
   })
-  after(async () => {
-    await app.bye()
-    await serve.stop()
-  })
 
   const call = async (name: string, args: object) =>
     (await session.call('tools/call', { name, arguments: args })).result

@@ -24,11 +24,6 @@ describe('capture://current_window, taken by the application itself', () => {
     session = await RawSession.open(serve.url)
     events = await session.listen()
   })
-  afterEach(() => app.bye())
-  after(async () => {
-    events.close()
-    await serve.stop()
-  })
 
   const isListed = async () => {
     const { result } = await session.call('resources/list')
@@ -118,7 +113,7 @@ describe('capture://current_window, taken by the application itself', () => {
   })
 
   it('says in the words of the application why it has left with its scene', async () => {
-    await using other = await serveInProcess({})
+    const other = await serveInProcess({})
     const reader = await RawSession.open(other.url)
     const left = await LinkClient.connect(other)
     left.say({ type: 'bye', clear: true, reason: 'the add-on is disabled' })

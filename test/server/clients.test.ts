@@ -66,7 +66,6 @@ describe('server://clients of serve', () => {
     serve = await serveInProcess()
     await serve.post('scene', { objects: [] })
   })
-  after(() => serve.stop())
 
   it('tells clients of both transports and what they read and called', async () => {
     const agent = statelessClient(serve.url, 'agent')
@@ -142,10 +141,6 @@ describe('server://clients, for callers who may only read', () => {
     writer = bearer(await keys.create('writer'))
     serve = await serveInProcess({ env: { XDG_CONFIG_HOME: keys.folder } })
   })
-  after(async () => {
-    await serve.stop()
-    await keys.remove()
-  })
 
   /** The answer about a scheme that is not there, as if it had been asked about this one. */
   const absent = ({ id: _, ...answer }: any) =>
@@ -198,7 +193,7 @@ describe('server://clients of a gateway', () => {
   const registryDir = newFolder()
 
   it('is read and pushed without being listed', async () => {
-    await using gateway = gatewayInProcess({ port: 0, registryDir })
+    const gateway = gatewayInProcess({ port: 0, registryDir })
     const { url } = await gateway.line('listening')
     const page = statelessClient(url, 'service-page')
     const agent = statelessClient(url, 'agent')

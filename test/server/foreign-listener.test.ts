@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HttpLink } from '../../src/lib/mcp/bridge/http-link.ts'
 import { Secret } from '../../src/lib/util/secret.ts'
 import { systemTimer } from '../../src/lib/util/time.ts'
 import { LocalTransport } from '../../src/server/gateway/relay/local-transport.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { skipBecause } from '../helpers/skip.ts'
 
 /** Sends one request with the key. Resolves with its status, or with why it was not sent. */
@@ -23,7 +23,7 @@ async function askByHttpLink(url: URL, key: string): Promise<string> {
 }
 
 async function askByTransport(url: URL): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'foreign-'))
+  const folder = newFolder()
   const tokenFile = join(folder, 'token')
   await writeFile(tokenFile, 'a-host-token', { mode: 0o600 })
   const transport = new LocalTransport({ locate: () => url, mayUseKey: () => true, tokenFile })

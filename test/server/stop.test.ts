@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { silentLogger } from '../../src/lib/util/logger.ts'
 import { startServe } from '../../src/server/serve.ts'
+import { newFolder } from '../helpers/cleanup.ts'
 import { serveInProcess } from '../helpers/in-process-servers.ts'
 import { frameOf, LinkClient, opcodes } from '../helpers/link.ts'
 import { RawSession } from '../helpers/mcp.ts'
@@ -20,11 +20,7 @@ describe('stopping a server', () => {
   let serve: RunningServe
   let registryDir: string
 
-  beforeEach(async () => (registryDir = await mkdtemp(join(tmpdir(), 'stop-'))))
-  afterEach(async () => {
-    await serve.stop()
-    await rm(registryDir, { recursive: true, force: true })
-  })
+  beforeEach(() => (registryDir = newFolder()))
 
   /** By default so long that no test passes because of the cut at its end. */
   async function start(graceMs = 60_000): Promise<void> {
@@ -147,7 +143,7 @@ describe('stopping a server', () => {
   })
 
   it('leaves nothing behind when the start is cancelled', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'cancelled-'))
+    const folder = newFolder()
     const where = { port: 0, host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] }
     const what = { dccType: 'unknown', registryDir: folder, artefacts: true, resources: true }
     const cancel = new AbortController()

@@ -7,7 +7,7 @@ const half = 'x\udc80'
 
 describe('half a surrogate pair in what a program gives to the library', () => {
   it('becomes U+FFFD in every resource and listing', async () => {
-    await using server = await startServer({ enableTools: true })
+    const server = await startServer({ enableTools: true })
     const resources = server.server.resources()
     const session = await RawSession.open(server.url)
     const audit = new AuditLog()

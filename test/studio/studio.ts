@@ -2,10 +2,9 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import tls from 'node:tls'
 import { atEnd, newFolder } from '../helpers/cleanup.ts'
 import { createCaller, startAccountsProcess } from '../helpers/accounts.ts'
-import { makePair, writePair } from '../helpers/certificate.ts'
+import { makePair, trust, writePair } from '../helpers/certificate.ts'
 import { freePort } from '../helpers/free-port.ts'
 import { type GatewayProcess, startGatewayProcess } from '../helpers/gateway-process.ts'
 import { makeKeys } from '../helpers/keyed-server.ts'
@@ -58,9 +57,7 @@ export async function startStudio(context: Mocha.Context): Promise<Studio> {
   const names = ['localhost', proxyAddress, gatewayName, ...gatewayAddresses]
   const pair = makePair({ names })
   const { certFile, keyFile } = await writePair(folder, pair)
-  const trusted = tls.getCACertificates('default')
-  tls.setDefaultCACertificates([...trusted, pair.cert])
-  atEnd(() => tls.setDefaultCACertificates(trusted))
+  trust(pair)
   const accounts = await startAccountsProcess()
   const caller = createCaller(accounts.url)
   const { access_token: access } = await caller.register('ada')

@@ -10,7 +10,7 @@ import { toProblem } from '../../src/server/http/problem.ts'
 import { rpcCodes, toRpcError } from '../../src/server/mcp/errors.ts'
 import { failureOf } from '../helpers/failure.ts'
 import { root } from '../helpers/program.ts'
-import { clientOf, sendJson, withServer } from '../server/accounts-client/support.ts'
+import { clientOf, sendJson, startAnswering } from '../server/accounts-client/support.ts'
 
 const path = join(root, 'docs/reference.md')
 const page = readFileSync(path, 'utf8')
@@ -113,14 +113,14 @@ async function errorRows(): Promise<string> {
 /** The exit code of a command for each status of the accounts server. */
 async function accountsExits(): Promise<Map<number, number>> {
   const exits = new Map<number, number>()
-  const answer: Parameters<typeof withServer>[0] = ({ body }, res) =>
+  const answer: Parameters<typeof startAnswering>[0] = ({ body }, res) =>
     sendJson(res, Number(body.username), {})
-  await withServer(answer, async ({ url }) => {
-    const client = clientOf(url)
-    for (const { status } of Object.values(problemTable)) {
-      const error = await failureOf(() => client.login(String(status), new Secret('password')))
-      exits.set(status, error.oclif.exit)
-    }
-  })
+  const { url } = await startAnswering(answer)
+  const client = clientOf(url)
+  for (const { status } of Object.values(problemTable)) {
+    const error = await failureOf(() => client.login(String(status), new Secret('password')))
+    exits.set(status, error.oclif.exit)
+  }
+
   return exits
 }

@@ -22,11 +22,10 @@ export interface TestAccounts {
 }
 
 /** A real server on a free port that answers as `handle` does. */
-export async function withServer<T>(
+export async function startAnswering(
   handle: Handler,
-  run: (registry: TestAccounts) => Promise<T>,
   tls?: { readonly key: string; readonly cert: string },
-): Promise<T> {
+): Promise<TestAccounts> {
   const requests: Seen[] = []
   const listener = async (req: IncomingMessage, res: ServerResponse) => {
     let text = ''
@@ -39,15 +38,7 @@ export async function withServer<T>(
   }
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener)
   const port = await listening(server)
-  try {
-    return await run({
-      url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`,
-      requests,
-    })
-  } finally {
-    server.close()
-    server.closeAllConnections()
-  }
+  return { url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`, requests }
 }
 
 export function sendJson(

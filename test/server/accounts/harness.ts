@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { mock } from 'node:test'
 import type { RegistrationMode } from '../../../src/lib/accounts/protocol.ts'
@@ -16,6 +14,7 @@ import { Tokens } from '../../../src/server/accounts/tokens.ts'
 import { openDatabase } from '../../../src/server/database/database.ts'
 import { ServerSocket } from '../../../src/server/http/server-socket.ts'
 import { Metrics } from '../../../src/server/http/metrics.ts'
+import { atEnd, newFolder } from '../../helpers/cleanup.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
 import { serverDefaults } from '../../../src/server/http/limits.ts'
 
@@ -97,24 +96,13 @@ export const cheap = { memory: 8, passes: 1, parallelism: 1 }
 /** The database of a test in its folder; tests of PostgreSQL name another one. */
 export const database = { url: async (): Promise<URL | undefined> => undefined }
 
-/** A registry on a port of its own for the length of a check, on a database of its own. */
-export async function withAccountsServer(
-  check: (registry: AccountsServer) => Promise<unknown>,
-  settings: AccountsSettings = {},
-): Promise<void> {
-  await using opened = new AsyncDisposableStack()
-  await check(await open(settings, opened))
-}
-
 /**
  * One registry for all tests of a suite, open from its first test on. Each test has users of its
  * own, and moves time forward alone.
  */
 export function sharedAccountsServer(settings: AccountsSettings = {}): AccountsServer {
   const registry = {} as AccountsServer
-  const opened = new AsyncDisposableStack()
-  before(async () => void Object.assign(registry, await open(settings, opened)))
-  after(() => opened.disposeAsync())
+  before(async () => void Object.assign(registry, await openAccountsServer(settings)))
   return registry
 }
 
@@ -130,21 +118,18 @@ const clock = {
   },
 }
 
-async function open(
-  settings: AccountsSettings,
-  opened: AsyncDisposableStack,
-): Promise<AccountsServer> {
+/** A registry on a port and a database of its own, until the end. */
+export async function openAccountsServer(settings: AccountsSettings = {}): Promise<AccountsServer> {
   if (clock.users++ === 0) mock.timers.enable({ apis: ['Date'], now: Date.UTC(2026, 0, 15, 12) })
-  opened.defer(() => {
+  atEnd(() => {
     if (--clock.users === 0) mock.timers.reset()
   })
-  const folder = await mkdtemp(join(tmpdir(), 'registry-test-'))
-  opened.defer(() => rm(folder, { recursive: true, force: true }))
+  const folder = newFolder()
   const { log, logged } = recordingLog()
   const url = await database.url()
   const tables = await openDatabase<AccountTables>({ dataDir: folder, url, create: true })
   const stored = await AccountStore.open(tables)
-  opened.defer(() => stored.close())
+  atEnd(() => stored.close())
   const store = settings.wrap?.(stored) ?? stored
   const keys = await SigningKeys.open(join(folder, 'signing-keys.json'), { create: true })
   const accessed: AccessEntry[] = []
@@ -166,7 +151,7 @@ async function open(
   const listener = listenerOf(app)
   const socket = new ServerSocket(where, { limits, log })
   await socket.bind({ listener })
-  opened.defer(() => socket.stop())
+  atEnd(() => socket.stop())
   const base = socket.url
   let registered = 0
 

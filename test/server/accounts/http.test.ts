@@ -7,7 +7,7 @@ import {
   outcome,
   password,
   sharedAccountsServer,
-  withAccountsServer,
+  openAccountsServer,
   withMethods,
 } from './harness.ts'
 
@@ -99,34 +99,31 @@ describe('a request to the accounts server', () => {
     })
   })
 
-  it('is counted by its route and logged with its account, but without what looks like a token', () =>
-    withAccountsServer(async other => {
-      const { access_token: token, account } = await other.register()
-      await other.call('DELETE', `${auth}/tokens/srt_abcdefgh12345678`, { token })
-      await other.call('GET', '/nowhere')
-      const { text } = await ask(`${other.base}/metrics`)
-      const counted = text.match(/^service_cli_requests_total.*/gm)
-      expect(counted).to.have.members([
-        `service_cli_requests_total{route="${auth}/register",status="2xx"} 1`,
-        `service_cli_requests_total{route="${auth}/tokens/:id",status="4xx"} 1`,
-        'service_cli_requests_total{route="other",status="4xx"} 1',
-      ])
-      const entry = other.accessed.find(({ method }) => method === 'DELETE')
-      expect(entry).to.include({ path: `${auth}/tokens/[redacted]`, principal: account.id })
-    }))
+  it('is counted by its route and logged with its account, but without what looks like a token', async () => {
+    const other = await openAccountsServer()
+    const { access_token: token, account } = await other.register()
+    await other.call('DELETE', `${auth}/tokens/srt_abcdefgh12345678`, { token })
+    await other.call('GET', '/nowhere')
+    const { text } = await ask(`${other.base}/metrics`)
+    const counted = text.match(/^service_cli_requests_total.*/gm)
+    expect(counted).to.have.members([
+      `service_cli_requests_total{route="${auth}/register",status="2xx"} 1`,
+      `service_cli_requests_total{route="${auth}/tokens/:id",status="4xx"} 1`,
+      'service_cli_requests_total{route="other",status="4xx"} 1',
+    ])
+    const entry = other.accessed.find(({ method }) => method === 'DELETE')
+    expect(entry).to.include({ path: `${auth}/tokens/[redacted]`, principal: account.id })
+  })
 
-  it('that fails returns 500 and logs the reason', () =>
-    withAccountsServer(
-      async other => {
-        const { access_token: token } = await other.register()
-        const answer = await other.call('GET', `${auth}/tokens`, { token })
-        expect(outcome(answer)).to.deep.equal([500, 'internal'])
-        expect(answer.text).not.to.include('a defect')
-        expect(other.logged.map(({ fields }) => fields.err?.message)).to.include('a defect')
-      },
-      {
-        wrap: store =>
-          withMethods(store, { listServiceTokens: () => Promise.reject(new Error('a defect')) }),
-      },
-    ))
+  it('that fails returns 500 and logs the reason', async () => {
+    const other = await openAccountsServer({
+      wrap: store =>
+        withMethods(store, { listServiceTokens: () => Promise.reject(new Error('a defect')) }),
+    })
+    const { access_token: token } = await other.register()
+    const answer = await other.call('GET', `${auth}/tokens`, { token })
+    expect(outcome(answer)).to.deep.equal([500, 'internal'])
+    expect(answer.text).not.to.include('a defect')
+    expect(other.logged.map(({ fields }) => fields.err?.message)).to.include('a defect')
+  })
 })

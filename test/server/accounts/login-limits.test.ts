@@ -10,7 +10,7 @@ import {
   outcome,
   password,
   sharedAccountsServer,
-  withAccountsServer,
+  openAccountsServer,
 } from './harness.ts'
 
 const minute = 60_000
@@ -74,31 +74,29 @@ describe('login rate limiting', () => {
     expect((await logIn(registry, 'carol')).status).to.equal(200)
   })
 
-  it('allows few more tries when many arrive at once', () =>
-    withAccountsServer(async other => {
-      await other.register('alice')
-      const all = await Promise.all(
-        Array.from({ length: 40 }, () => logIn(other, 'alice', 'wrong')),
-      )
-      const wrong = all.filter(({ status }) => status === 401).length
-      expect(wrong).to.be.within(10, 10 + Math.max(1, availableParallelism() - 1))
-      expect(all.filter(({ status }) => status === 429)).to.have.length(40 - wrong)
-    }))
+  it('allows few more tries when many arrive at once', async () => {
+    const other = await openAccountsServer()
+    await other.register('alice')
+    const all = await Promise.all(Array.from({ length: 40 }, () => logIn(other, 'alice', 'wrong')))
+    const wrong = all.filter(({ status }) => status === 401).length
+    expect(wrong).to.be.within(10, 10 + Math.max(1, availableParallelism() - 1))
+    expect(all.filter(({ status }) => status === 429)).to.have.length(40 - wrong)
+  })
 
-  it('stops an address that tries many names, also with codes, and records no more of it', () =>
-    withAccountsServer(async other => {
-      for (let at = 0; at < 60; at++) await logIn(other, `nobody${at}`, 'wrong')
-      for (let at = 0; at < 40; at++) {
-        const body = { username: 'alice', code: `rst_${at}`, new_password: password }
-        expect((await other.call('POST', `${auth}/reset`, { body })).status).to.equal(401)
-      }
-      expect(outcome(await logIn(other, 'someone', 'wrong'))).to.deep.equal(limited)
-      const entries = [
-        ...(await other.audited('login.failed')),
-        ...(await other.audited('password.reset_failed')),
-      ]
-      expect(entries).to.have.length(100)
-    }))
+  it('stops an address that tries many names, also with codes, and records no more of it', async () => {
+    const other = await openAccountsServer()
+    for (let at = 0; at < 60; at++) await logIn(other, `nobody${at}`, 'wrong')
+    for (let at = 0; at < 40; at++) {
+      const body = { username: 'alice', code: `rst_${at}`, new_password: password }
+      expect((await other.call('POST', `${auth}/reset`, { body })).status).to.equal(401)
+    }
+    expect(outcome(await logIn(other, 'someone', 'wrong'))).to.deep.equal(limited)
+    const entries = [
+      ...(await other.audited('login.failed')),
+      ...(await other.audited('password.reset_failed')),
+    ]
+    expect(entries).to.have.length(100)
+  })
 
   describe('from several addresses', () => {
     const settings = { trustedProxies: ['127.0.0.1'] }
@@ -111,60 +109,59 @@ describe('login rate limiting', () => {
       }
     }
 
-    it('accepts the owner, by user name and by address, after a reset', () =>
-      withAccountsServer(async other => {
-        await other.register('alice')
-        for (const name of ['alice', 'alice@studio.example']) await attack(other, 10, name)
-        const headers = { 'X-Forwarded-For': '198.51.100.0' }
-        expect((await logInAt(other, '192.0.2.1')).status).to.equal(429)
-        await other.makeCode('alice', 'rst_code')
-        const body = { username: 'alice', code: 'rst_code', new_password: 'another honest phrase' }
-        const done = await other.call('POST', `${auth}/reset`, { body, headers })
-        expect(done.status).to.equal(200)
-        for (const name of ['alice', 'alice@studio.example']) {
-          for (const address of ['198.51.100.0', '192.0.2.1']) {
-            const answer = await logInAt(other, address, 'another honest phrase', name)
-            expect(answer.status, `${name} at ${address}`).to.equal(200)
-          }
+    it('accepts the owner, by user name and by address, after a reset', async () => {
+      const other = await openAccountsServer(settings)
+      await other.register('alice')
+      for (const name of ['alice', 'alice@studio.example']) await attack(other, 10, name)
+      const headers = { 'X-Forwarded-For': '198.51.100.0' }
+      expect((await logInAt(other, '192.0.2.1')).status).to.equal(429)
+      await other.makeCode('alice', 'rst_code')
+      const body = { username: 'alice', code: 'rst_code', new_password: 'another honest phrase' }
+      const done = await other.call('POST', `${auth}/reset`, { body, headers })
+      expect(done.status).to.equal(200)
+      for (const name of ['alice', 'alice@studio.example']) {
+        for (const address of ['198.51.100.0', '192.0.2.1']) {
+          const answer = await logInAt(other, address, 'another honest phrase', name)
+          expect(answer.status, `${name} at ${address}`).to.equal(200)
         }
-      }, settings))
+      }
+    })
 
-    it('refuses a name after a hundred failures in an hour, known or not', () =>
-      withAccountsServer(async other => {
-        await other.register('alice')
-        await attack(other, 10, 'alice')
-        await attack(other, 10, 'nobody')
-        const answers = [
-          await logInAt(other, '192.0.2.2', password, 'alice'),
-          await logInAt(other, '192.0.2.2', 'wrong', 'nobody'),
-        ]
-        for (const answer of answers) {
-          expect(outcome(answer)).to.deep.equal(limited)
-          expect(answer.headers['retry-after']).to.equal('3600')
-        }
-        expect((await logInAt(other, '192.0.2.2', 'wrong', 'other')).status).to.equal(401)
-        other.clock.nowMs += 60 * minute
-        expect((await logInAt(other, '192.0.2.2')).status).to.equal(200)
-      }, settings))
+    it('refuses a name after a hundred failures in an hour, known or not', async () => {
+      const other = await openAccountsServer(settings)
+      await other.register('alice')
+      await attack(other, 10, 'alice')
+      await attack(other, 10, 'nobody')
+      const answers = [
+        await logInAt(other, '192.0.2.2', password, 'alice'),
+        await logInAt(other, '192.0.2.2', 'wrong', 'nobody'),
+      ]
+      for (const answer of answers) {
+        expect(outcome(answer)).to.deep.equal(limited)
+        expect(answer.headers['retry-after']).to.equal('3600')
+      }
+      expect((await logInAt(other, '192.0.2.2', 'wrong', 'other')).status).to.equal(401)
+      other.clock.nowMs += 60 * minute
+      expect((await logInAt(other, '192.0.2.2')).status).to.equal(200)
+    })
   })
 
-  it('refuses at once what more than fifty passwords wait before', () => {
+  it('refuses at once what more than fifty passwords wait before', async () => {
     const gate = Promise.withResolvers<boolean>()
     class Held extends Passwords {
       override verify = () => gate.promise
     }
-    return withAccountsServer(
-      async ({ base }) => {
-        const all = Array.from({ length: 100 }, (_, at) => logInAlone(base, `192.0.2.${at}`))
-        await Promise.race(all)
-        gate.resolve(false)
-        const statuses = await Promise.all(all)
-        const waited = 50 + Math.max(1, availableParallelism() - 1)
-        expect(statuses.filter(status => status === 401).length).to.be.at.least(waited)
-        expect(statuses).to.include(503)
-      },
-      { passwords: new Held(), trustedProxies: ['127.0.0.1'] },
-    )
+    const { base } = await openAccountsServer({
+      passwords: new Held(),
+      trustedProxies: ['127.0.0.1'],
+    })
+    const all = Array.from({ length: 100 }, (_, at) => logInAlone(base, `192.0.2.${at}`))
+    await Promise.race(all)
+    gate.resolve(false)
+    const statuses = await Promise.all(all)
+    const waited = 50 + Math.max(1, availableParallelism() - 1)
+    expect(statuses.filter(status => status === 401).length).to.be.at.least(waited)
+    expect(statuses).to.include(503)
   })
 })
 

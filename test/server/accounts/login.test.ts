@@ -8,7 +8,7 @@ import {
   logIn,
   outcome,
   sharedAccountsServer,
-  withAccountsServer,
+  openAccountsServer,
   withMethods,
 } from './harness.ts'
 
@@ -54,54 +54,46 @@ describe('login', () => {
         return super.verify(secret, hash)
       }
     }
-    await withAccountsServer(
-      async other => {
-        await other.register('alice')
-        for (const name of ['alice', 'nobody']) {
-          verified = 0
-          await logIn(other, name, 'wrong')
-          expect(verified, name).to.equal(1)
-        }
-      },
-      { passwords: new Counted(cheap) },
-    )
+    const other = await openAccountsServer({ passwords: new Counted(cheap) })
+    await other.register('alice')
+    for (const name of ['alice', 'nobody']) {
+      verified = 0
+      await logIn(other, name, 'wrong')
+      expect(verified, name).to.equal(1)
+    }
   })
 
-  it('is answered when its audit entry cannot be stored, which is logged', () =>
-    withAccountsServer(
-      async other => {
-        await other.register('alice')
-        const [line] = other.logged.filter(({ level }) => level === 'error')
-        expect(line?.fields).to.include({ action: 'account.registered' })
-      },
-      { wrap: store => withMethods(store, { audit: () => Promise.reject(new Error('no room')) }) },
-    ))
+  it('is answered when its audit entry cannot be stored, which is logged', async () => {
+    const other = await openAccountsServer({
+      wrap: store => withMethods(store, { audit: () => Promise.reject(new Error('no room')) }),
+    })
+    await other.register('alice')
+    const [line] = other.logged.filter(({ level }) => level === 'error')
+    expect(line?.fields).to.include({ action: 'account.registered' })
+  })
 })
 
 describe('a store that fails', () => {
-  it('returns 503 and logs the reason, and the server recovers', () =>
-    withAccountsServer(
-      async registry => {
-        const { access_token: token } = await registry.register('alice')
-        failing.now = true
-        const answers = [
-          await registry.call('GET', `${auth}/me`, { token }),
-          await logIn(registry, 'alice'),
-          await registry.call('GET', '/readyz'),
-        ]
-        for (const answer of answers) {
-          expect(outcome(answer)).to.deep.equal([503, 'storage-unavailable'])
-          expect(answer.headers['retry-after']).to.equal('5')
-          expect(answer.text).not.to.include('/secret/path')
-        }
-        expect((await registry.call('GET', '/healthz')).json).to.deep.equal({ status: 'ok' })
-        failing.now = false
-        expect((await registry.call('GET', `${auth}/me`, { token })).status).to.equal(200)
-        const [line] = registry.logged.filter(({ level }) => level === 'error')
-        expect(line?.fields.err.message).to.include('/secret/path')
-      },
-      { wrap: failing.wrap },
-    ))
+  it('returns 503 and logs the reason, and the server recovers', async () => {
+    const registry = await openAccountsServer({ wrap: failing.wrap })
+    const { access_token: token } = await registry.register('alice')
+    failing.now = true
+    const answers = [
+      await registry.call('GET', `${auth}/me`, { token }),
+      await logIn(registry, 'alice'),
+      await registry.call('GET', '/readyz'),
+    ]
+    for (const answer of answers) {
+      expect(outcome(answer)).to.deep.equal([503, 'storage-unavailable'])
+      expect(answer.headers['retry-after']).to.equal('5')
+      expect(answer.text).not.to.include('/secret/path')
+    }
+    expect((await registry.call('GET', '/healthz')).json).to.deep.equal({ status: 'ok' })
+    failing.now = false
+    expect((await registry.call('GET', `${auth}/me`, { token })).status).to.equal(200)
+    const [line] = registry.logged.filter(({ level }) => level === 'error')
+    expect(line?.fields.err.message).to.include('/secret/path')
+  })
 })
 
 const failing = {

@@ -8,7 +8,7 @@ import {
   refresh,
   sharedAccountsServer,
   type AccountsServer,
-  withAccountsServer,
+  openAccountsServer,
   withMethods,
 } from './harness.ts'
 
@@ -88,23 +88,20 @@ describe('password', () => {
     expect(outcome(await reset(registry, username, 'rst_mine'))).to.deep.equal(refused)
   })
 
-  it('reveals no name or address without a reset code', () =>
-    withAccountsServer(
-      async other => {
-        await other.register('alice-smith')
-        for (const guess of ['alice-smith', 'alice-smith@studio.example']) {
-          for (const name of ['alice-smith', 'nobody-else']) {
-            const answer = await reset(other, name, 'rst_wrong', guess)
-            expect(outcome(answer)).to.deep.equal([401, 'invalid-credentials'])
-          }
-        }
-        await other.makeCode('alice-smith', 'rst_code')
-        const blocked = await reset(other, 'alice-smith', 'rst_code', 'alice-smith')
-        expect(outcome(blocked)).to.deep.equal([422, 'password-blocked'])
-        expect((await reset(other, 'alice-smith', 'rst_code')).status).to.equal(200)
-      },
-      { local: false },
-    ))
+  it('reveals no name or address without a reset code', async () => {
+    const other = await openAccountsServer({ local: false })
+    await other.register('alice-smith')
+    for (const guess of ['alice-smith', 'alice-smith@studio.example']) {
+      for (const name of ['alice-smith', 'nobody-else']) {
+        const answer = await reset(other, name, 'rst_wrong', guess)
+        expect(outcome(answer)).to.deep.equal([401, 'invalid-credentials'])
+      }
+    }
+    await other.makeCode('alice-smith', 'rst_code')
+    const blocked = await reset(other, 'alice-smith', 'rst_code', 'alice-smith')
+    expect(outcome(blocked)).to.deep.equal([422, 'password-blocked'])
+    expect((await reset(other, 'alice-smith', 'rst_code')).status).to.equal(200)
+  })
 })
 
 describe('service tokens', () => {
@@ -174,20 +171,17 @@ describe('service tokens', () => {
     expect(actions).to.include.members(['token.created', 'token.revoked'])
   })
 
-  it('are not made by a session that ends meanwhile', () =>
-    withAccountsServer(
-      async other => {
-        const { access_token } = await other.register()
-        expect(outcome(await make(other, access_token))).to.deep.equal([401, 'token-revoked'])
-      },
-      {
-        wrap: store =>
-          withMethods(store, {
-            async createServiceToken(token, sessionId) {
-              await store.endAccess(token.accountId)
-              return store.createServiceToken(token, sessionId)
-            },
-          }),
-      },
-    ))
+  it('are not made by a session that ends meanwhile', async () => {
+    const other = await openAccountsServer({
+      wrap: store =>
+        withMethods(store, {
+          async createServiceToken(token, sessionId) {
+            await store.endAccess(token.accountId)
+            return store.createServiceToken(token, sessionId)
+          },
+        }),
+    })
+    const { access_token } = await other.register()
+    expect(outcome(await make(other, access_token))).to.deep.equal([401, 'token-revoked'])
+  })
 })

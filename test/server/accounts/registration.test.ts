@@ -5,7 +5,7 @@ import {
   sharedAccountsServer,
   signUp,
   type AccountsServer,
-  withAccountsServer,
+  openAccountsServer,
 } from './harness.ts'
 
 const minute = 60_000
@@ -77,23 +77,19 @@ describe('registration', () => {
   it('accepts a common password on loopback and refuses it elsewhere', async () => {
     const common = { email: 'common@studio.example', password: 'password123' }
     expect((await signUp(registry, 'common', common)).status).to.equal(201)
-    await withAccountsServer(
-      async other => {
-        const bad = [
-          { password: 'password123' },
-          { username: 'alice-alice', password: 'Alice-Alice' },
-          { password: 'someone@studio.example' },
-          { email: 'grace.hopper@studio.example', password: 'Grace.Hopper' },
-        ]
-        for (const more of bad) {
-          const answer = await signUp(other, 'alice', more)
-          expect(outcome(answer), more.password).to.deep.equal([422, 'password-blocked'])
-          expect(answer.json.errors[0].pointer).to.equal('/password')
-        }
-        expect((await signUp(other, 'alice')).status).to.equal(201)
-      },
-      { local: false },
-    )
+    const other = await openAccountsServer({ local: false })
+    const bad = [
+      { password: 'password123' },
+      { username: 'alice-alice', password: 'Alice-Alice' },
+      { password: 'someone@studio.example' },
+      { email: 'grace.hopper@studio.example', password: 'Grace.Hopper' },
+    ]
+    for (const more of bad) {
+      const answer = await signUp(other, 'alice', more)
+      expect(outcome(answer), more.password).to.deep.equal([422, 'password-blocked'])
+      expect(answer.json.errors[0].pointer).to.equal('/password')
+    }
+    expect((await signUp(other, 'alice')).status).to.equal(201)
   })
 
   it('limits registrations by address, except on loopback', async () => {
@@ -106,20 +102,15 @@ describe('registration', () => {
       return statuses
     }
     const hundred = Array.from({ length: 100 }, () => 201)
-    await withAccountsServer(
-      async other => {
-        expect(await many(other)).to.deep.equal([...hundred, 429])
-        other.clock.nowMs += 60 * minute
-        expect((await signUp(other, 'late')).status).to.equal(201)
-      },
-      { local: false },
-    )
-    await withAccountsServer(async other =>
-      expect(await many(other)).to.deep.equal([...hundred, 201]),
-    )
+    const other = await openAccountsServer({ local: false })
+    expect(await many(other)).to.deep.equal([...hundred, 429])
+    other.clock.nowMs += 60 * minute
+    expect((await signUp(other, 'late')).status).to.equal(201)
+
+    const local = await openAccountsServer()
+    expect(await many(local)).to.deep.equal([...hundred, 201])
   })
 })
-
 describe('registration by invitation', () => {
   const registry = sharedAccountsServer({ registration: 'invite' })
 
@@ -144,12 +135,9 @@ describe('registration by invitation', () => {
 })
 
 describe('closed registration', () => {
-  it('refuses every registration', () =>
-    withAccountsServer(
-      async registry => {
-        const answer = await signUp(registry, 'alice', { invite: 'inv_one' })
-        expect(outcome(answer)).to.deep.equal([403, 'registration-closed'])
-      },
-      { registration: 'closed' },
-    ))
+  it('refuses every registration', async () => {
+    const registry = await openAccountsServer({ registration: 'closed' })
+    const answer = await signUp(registry, 'alice', { invite: 'inv_one' })
+    expect(outcome(answer)).to.deep.equal([403, 'registration-closed'])
+  })
 })

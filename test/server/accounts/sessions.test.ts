@@ -8,7 +8,7 @@ import {
   refresh,
   rotate,
   sharedAccountsServer,
-  withAccountsServer,
+  openAccountsServer,
   withMethods,
 } from './harness.ts'
 
@@ -101,23 +101,20 @@ describe('refresh', () => {
     expect((await refresh(registry, access_token)).json.code).to.equal('token-expired')
   })
 
-  it('gives nothing when the session ends while it is under way', () =>
-    withAccountsServer(
-      async other => {
-        const { refresh_token } = await other.register()
-        const answer = await rotate(other, refresh_token)
-        expect(outcome(answer)).to.deep.equal([401, 'token-revoked'])
-      },
-      {
-        wrap: store =>
-          withMethods(store, {
-            async rotateSession(id, ...rotation) {
-              await store.endSessions({ id })
-              return store.rotateSession(id, ...rotation)
-            },
-          }),
-      },
-    ))
+  it('gives nothing when the session ends while it is under way', async () => {
+    const other = await openAccountsServer({
+      wrap: store =>
+        withMethods(store, {
+          async rotateSession(id, ...rotation) {
+            await store.endSessions({ id })
+            return store.rotateSession(id, ...rotation)
+          },
+        }),
+    })
+    const { refresh_token } = await other.register()
+    const answer = await rotate(other, refresh_token)
+    expect(outcome(answer)).to.deep.equal([401, 'token-revoked'])
+  })
 })
 
 describe('sessions', () => {

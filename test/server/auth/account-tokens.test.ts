@@ -47,10 +47,6 @@ describe('the tokens of an accounts server', () => {
       await scheduled.promise
     }
   })
-  afterEach(() => {
-    server.close()
-    server.closeAllConnections()
-  })
 
   const stateOf = (checked: CheckedToken) =>
     checked.ok ? `${checked.value.username} of ${checked.value.team}` : checked.failure.kind

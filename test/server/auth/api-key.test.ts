@@ -27,8 +27,6 @@ describe('serve with a key', () => {
     artefact = `${serve.base}/artefacts/sha256/${await serve.store('a body')}`
   })
 
-  after(() => serve.stop())
-
   it('does not let in a longer one, nor one in another place', async () => {
     const { Authorization: _, ...rest } = session.headers
     for (const headers of [bearer(`${key}x`), { 'X-Api-Key': key }, { Cookie: `key=${key}` }]) {
@@ -59,7 +57,7 @@ describe('serve with a key', () => {
   })
 
   it('takes it from SERVICE_MCP_API_KEY', async () => {
-    await using other = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    const other = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
     expect((await ask(other.url, { headers: postHeaders })).status).to.equal(401)
     await RawSession.open(other.url, '2025-11-25', bearer(key))
     expect(other.output().stderr).not.to.contain(key)
@@ -67,7 +65,7 @@ describe('serve with a key', () => {
 
   it('takes a host token from SERVICE_HOST_TOKEN, which is written and printed nowhere', async () => {
     const token = 'the-token-of-the-host-that-nobody-may-see'
-    await using other = await serveInProcess({ env: { SERVICE_HOST_TOKEN: token } })
+    const other = await serveInProcess({ env: { SERVICE_HOST_TOKEN: token } })
     expect(other.hostTokenFile).to.equal(null)
     expect((await other.post('scene', { a: 1 })).status).to.equal(200)
     expect((await other.post('scene', {}, { Authorization: 'Bearer x' })).status).to.equal(401)

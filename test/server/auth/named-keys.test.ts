@@ -49,10 +49,6 @@ describe('a server with named keys', () => {
     await keys.create('first')
     server = await startKeyedServer(keys)
   })
-  after(async () => {
-    await server.stop()
-    await keys.remove()
-  })
 
   const listen = (key: string) =>
     listenStateless(server.url, { resourceSubscriptions: ['scene://current'] }, 1, bearer(key))
@@ -168,24 +164,17 @@ describe('a server with named keys', () => {
 
 describe('a server with named keys and settings of its own', () => {
   let keys: TestKeys
-  let server: KeyedServer | null = null
   beforeEach(async () => (keys = await makeKeys()))
-  afterEach(async () => {
-    await server?.stop()
-    server = null
-    await keys.remove()
-  })
 
-  const start = async (options: Parameters<typeof startKeyedServer>[1]) =>
-    (server = await startKeyedServer(keys, options))
+  const start = (options: Parameters<typeof startKeyedServer>[1]) => startKeyedServer(keys, options)
 
   it('takes the key of its configuration too; one that is also a named one only reads', async () => {
     const reader = await keys.create('reader', { scope: 'read' })
-    const { url } = await start({ key: reader })
+    const { url, stop } = await start({ key: reader })
     const session = await RawSession.open(url, revision, bearer(reader))
     const answer = await session.post(rpc('resources/read', { uri: drain }))
     expect(answer.status).to.equal(403)
-    await server?.stop()
+    await stop()
     const key = 'the-key-of-the-configuration'
     const other = await start({ key })
     expect(await discover(other.url, key)).to.equal(200)
@@ -232,7 +221,7 @@ describe('keys made and revoked beside a running server', () => {
   const make = async (name: string) => (await keys('create', name)).stdout.trim()
 
   it('are asked for from the first one on, rotated without a restart, and in no output', async () => {
-    await using serve = await serveInProcess({ registryDir: folder })
+    const serve = await serveInProcess({ registryDir: folder })
     const { url, output } = serve
     const openStream = await (await RawSession.open(url, revision)).listen()
     const first = await make('first')
@@ -273,7 +262,7 @@ describe('keys made and revoked beside a running server', () => {
     expect(await letsIn(closed.url)).to.equal(false)
     await closed.stop()
     const meant = [...flags, '--allow-unauthenticated']
-    await using open = await serveInProcess({ registryDir: folder, flags: meant })
+    const open = await serveInProcess({ registryDir: folder, flags: meant })
     expect(await letsIn(open.url)).to.equal(true)
   })
 })

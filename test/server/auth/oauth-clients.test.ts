@@ -117,11 +117,6 @@ describe('clients with a provider in front', () => {
     serve = await serveInProcess({ flags: [...flags, '--oauth-scope', 'mcp:read'] })
   })
 
-  after(async () => {
-    await serve?.stop()
-    await provider?.stop()
-  })
-
   it('register, log in, subscribe and are told of a change', async () => {
     const { url } = serve
     const sdk = await loadSdk('@modelcontextprotocol/sdk', specifier => import(specifier))

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { decodeJwt, type JWK } from 'jose'
@@ -8,6 +6,7 @@ import { artefactPutBytes } from '../../../src/server/artefacts/helpers.ts'
 import type { OAuthSettings } from '../../../src/server/auth/auth.ts'
 import { FailureLimit } from '../../../src/server/auth/failure-limit.ts'
 import { createOAuth } from '../../../src/server/auth/oauth.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { type Answer, ask, initialize, RawSession, startServer } from '../../helpers/mcp.ts'
 import { OpenIdServer, sign } from '../../helpers/openid.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
@@ -24,7 +23,7 @@ export type OAuthServers = Awaited<ReturnType<typeof openOAuthServers>>
 /** A server that requires tokens, and the provider that issues them. */
 export async function openOAuthServers({ keys, settings, maxFailures }: OAuthServersOptions) {
   const provider = await OpenIdServer.start(keys)
-  const folder = await mkdtemp(join(tmpdir(), 'oauth-'))
+  const folder = newFolder()
   const root = join(folder, 'dcc-mcp-artefacts')
   const stored = await artefactPutBytes(Buffer.from('a body'), { root })
   let url = 'http://127.0.0.1:1/mcp'
@@ -88,10 +87,5 @@ export async function openOAuthServers({ keys, settings, maxFailures }: OAuthSer
         else expect(challenge, route).to.contain('error="invalid_token"')
         if (why !== undefined) expect(challenge, route).to.match(why)
       }),
-    async close() {
-      await serving.stop()
-      await provider.stop()
-      await rm(folder, { recursive: true, force: true })
-    },
   }
 }

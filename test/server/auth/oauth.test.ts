@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt, type JWK } from 'jose'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
@@ -19,13 +19,12 @@ describe('a server with OAuth', () => {
   let claims: Record<string, any>
   let session: RawSession
   /** Where attackers would like the server to fetch keys. */
-  let trap: Server
   let trapUrl: string
   let trapped = 0
 
   before(async () => {
     key = await newKey('signing')
-    trap = createServer((_req, res) => {
+    const trap = createServer((_req, res) => {
       trapped++
       res.end(JSON.stringify({ keys: [publicOf(key)] }))
     })
@@ -34,10 +33,6 @@ describe('a server with OAuth', () => {
     token = await servers.token()
     claims = decodeJwt(token)
     session = await servers.session(token)
-  })
-  after(async () => {
-    await servers?.close()
-    trap?.close()
   })
 
   it('accepts a token that the provider issued for it, on both transports and for artefacts', async () => {
@@ -67,7 +62,7 @@ describe('a server with OAuth', () => {
       servers.session(ending).then(own => own.listen()),
       listenStateless(servers.serving.url, {}, 1, headers),
     ])
-    using staying = await session.listen()
+    const staying = await session.listen()
     await Promise.all(streams.map(stream => stream.untilEnded()))
     await servers.expectRefused(session, `Bearer ${ending}`, /has expired/)
     expect(staying.ended).to.equal(false)
@@ -186,7 +181,6 @@ describe('a server with OAuth and its provider', () => {
 
   afterEach(async () => {
     Date.now = now
-    await servers?.close()
   })
 
   it('follows a change of keys, and refuses tokens of a key that is no longer published', async () => {
@@ -247,7 +241,6 @@ describe('a server with OAuth and its provider', () => {
 })
 
 describe('the metadata of a provider', () => {
-  let server: Server
   let base: string
   let documents: Record<string, object>
   let key: JWK
@@ -255,14 +248,13 @@ describe('the metadata of a provider', () => {
   beforeEach(async () => {
     key = await newKey('k')
     documents = { '/jwks': { keys: [publicOf(key)] } }
-    server = createServer((req, res) => {
+    const server = createServer((req, res) => {
       const found = documents[req.url ?? '']
       if (req.url === '/moved') return void res.writeHead(302, { Location: '/jwks' }).end()
       res.writeHead(found === undefined ? 404 : 200).end(JSON.stringify(found))
     })
     base = `http://127.0.0.1:${await listening(server)}`
   })
-  afterEach(() => void server.close())
 
   /** The status of a token of the issuer. */
   async function statusAt(issuer: string): Promise<number> {

@@ -28,7 +28,6 @@ describe("the owner's commands on a server with a key", () => {
     file = join(folder, 'instances', `${serve.instanceId}.owner`)
     token = await readFile(file, 'utf8')
   })
-  after(() => serve.stop())
 
   const run = (words: string[], env: NodeJS.ProcessEnv = {}) =>
     runCommand(words, { env: cleanEnv({ HOME: folder, SERVICE_REGISTRY_DIR: folder, ...env }) })
@@ -101,7 +100,7 @@ describe("the owner's commands on a server with a key", () => {
   })
 
   it('work on a gateway, too', async () => {
-    await using gateway = gatewayInProcess({
+    const gateway = gatewayInProcess({
       port: 0,
       registryDir: folder,
       env: { SERVICE_MCP_API_KEY: key },

@@ -80,10 +80,6 @@ describe('a server with a key', () => {
       download,
     ]
   })
-  after(async () => {
-    await running.stop()
-    await keys.remove()
-  })
 
   /** Requests that differ in all that a server looks at. */
   function questions(): ProtectedRequest[] {

@@ -17,10 +17,6 @@ describe('the tools of a gateway that aggregates', () => {
   before(async () => {
     ;({ blender, maya, gateway } = await startTwoInstances(registryDir))
   })
-  after(async () => {
-    await gateway?.stop()
-    await Promise.all([blender?.stop(), maya?.stop()])
-  })
 
   const call = async (name: string, args: object) =>
     (await callStateless(gateway.url, 'tools/call', toolCall(name, args))).json.result

@@ -32,10 +32,6 @@ describe('a gateway that aggregates', () => {
     session = await RawSession.open(gateway.url)
     events = await session.listen()
   })
-  after(async () => {
-    await gateway?.stop()
-    await Promise.all([blender?.stop(), maya?.stop()])
-  })
 
   const read = async (uri: string) =>
     (await callStateless(gateway.url, 'resources/read', { uri })).json
@@ -62,7 +58,7 @@ describe('a gateway that aggregates', () => {
     })
 
     it('opens an instance that asks for a key only where its own clients need one', async () => {
-      await using keyed = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
+      const keyed = await serveInProcess({ registryDir, env: { SERVICE_MCP_API_KEY: key } })
       await keyed.post('scene', sceneOf(7))
       const uri = at(keyed)
       await until(async () => !(await read(uri)).error?.message.includes('no such'), 'the record')
@@ -180,7 +176,7 @@ describe('a gateway that aggregates', () => {
       const isGone = async () => (await read(at(ended))).error?.data?.reason === 'instance_gone'
       await until(isGone, 'its end')
       const uris = [at(ended), at(blender), 'gateway://instances']
-      using stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
       const { notifications } = stream.messages[0].params
       expect(notifications.resourceSubscriptions).to.deep.equal(uris.slice(1))
       await blender.post('scene', sceneOf(4))
@@ -261,18 +257,13 @@ describe('a gateway that aggregates', () => {
           reason: 'instance_gone',
           last_seen: lastSeen,
         })
-      try {
-        await expectGone()
-        await rm(record)
-        await until(async () => {
-          const listed = await readLater('gateway://instances?include_dead=true')
-          return !JSON.stringify(listed).includes(instanceId)
-        }, 'its row is gone')
-        await expectGone()
-      } finally {
-        await later.stop()
-        await ending.remove()
-      }
+      await expectGone()
+      await rm(record)
+      await until(async () => {
+        const listed = await readLater('gateway://instances?include_dead=true')
+        return !JSON.stringify(listed).includes(instanceId)
+      }, 'its row is gone')
+      await expectGone()
     })
 
     it('is not said to have stopped when only its record is gone', async () => {

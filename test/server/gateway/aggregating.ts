@@ -1,5 +1,5 @@
+import { stoppedAtEnd } from '../../helpers/cleanup.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
-import { disposable } from '../../helpers/disposable.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import {
   type GatewayHandle,
@@ -11,7 +11,7 @@ import {
 export async function startAggregating(
   registryDir: string,
   options: Partial<GatewayOptions> = {},
-): Promise<GatewayHandle & AsyncDisposable> {
+): Promise<GatewayHandle> {
   const handle = await startGateway({
     port: 0,
     host: '127.0.0.1',
@@ -25,7 +25,7 @@ export async function startAggregating(
     log: silentLogger,
     ...options,
   })
-  return disposable(handle)
+  return { ...handle, stop: stoppedAtEnd(() => handle.stop()) }
 }
 
 /** The URI at a gateway of what an instance has. */

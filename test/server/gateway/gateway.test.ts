@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Logger, silentLogger } from '../../../src/lib/util/logger.ts'
 import {
@@ -11,6 +10,7 @@ import {
 } from '../../../src/server/gateway.ts'
 import type { ServeHandle, ServeOptions } from '../../../src/server/host/serve-options.ts'
 import { startServe } from '../../../src/server/serve.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { ask, initialize, RawSession, toolCall } from '../../helpers/mcp.ts'
 import { PageBrowser, useLink } from '../../helpers/page.ts'
@@ -37,11 +37,10 @@ describe('startGateway', () => {
   let registryDir: string
   const started = new Set<{ stop(): Promise<void> }>()
 
-  beforeEach(async () => (registryDir = await mkdtemp(join(tmpdir(), 'gateway-'))))
+  beforeEach(() => (registryDir = newFolder()))
   afterEach(async () => {
     await Promise.all([...started].map(handle => handle.stop()))
     started.clear()
-    await rm(registryDir, { recursive: true, force: true })
   })
 
   const common = () => ({
@@ -193,14 +192,9 @@ describe('startGateway', () => {
       const otherProgram = createServer((_req, res) => res.end('hello'))
       const port = await listening(otherProgram)
       const log = createMemoryLog()
-      try {
-        const instance = await serve({ gateway: { port }, log })
-        await until(() => log.lines.some(({ event }) => event === 'port_taken'), 'it is logged')
-        expect(await isReady(instance.url)).to.equal(true)
-      } finally {
-        otherProgram.closeAllConnections()
-        otherProgram.close()
-      }
+      const instance = await serve({ gateway: { port }, log })
+      await until(() => log.lines.some(({ event }) => event === 'port_taken'), 'it is logged')
+      expect(await isReady(instance.url)).to.equal(true)
     })
   })
 

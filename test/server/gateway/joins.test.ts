@@ -15,7 +15,6 @@ import {
   serveInProcess,
 } from '../../helpers/in-process-servers.ts'
 import { type Events, RawSession } from '../../helpers/mcp.ts'
-import type { RunningServe } from '../../helpers/serve-process.ts'
 import { callStateless } from '../../helpers/stateless.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { cleanEnv } from '../../helpers/program.ts'
@@ -37,7 +36,6 @@ describe('a gateway that instances join', () => {
   const users: Record<string, string> = {}
   /** Service tokens of the scope `instance`. */
   const tokens: Record<string, { id: string; token: string }> = {}
-  const started: RunningServe[] = []
 
   const makeToken = async (user: string, scopes = ['instance']) =>
     (await caller.call('POST', '/tokens', users[user], { name: `${user}-ws`, scopes })).json
@@ -59,11 +57,6 @@ describe('a gateway that instances join', () => {
     session = await RawSession.open(`${base}/mcp`)
     events = await session.listen()
   })
-  after(async () => {
-    await Promise.all(started.map(serve => serve.stop()))
-    await gateway?.stop()
-    await accounts?.stop()
-  })
 
   const joinFlags = () => ['--aggregate', '--accept-joins', accounts.url]
   const acceptFlags = () => [...joinFlags(), '--auth', 'none', '--bound=rejoinMs=500']
@@ -76,7 +69,6 @@ describe('a gateway that instances join', () => {
       flags: ['--join', to, '--dcc-type', 'blender', ...flags],
       env: { SERVICE_JOIN_TOKEN: tokenOf('ada') },
     })
-    started.push(serve)
     await joined(serve.instanceId)
     return serve
   }
@@ -111,7 +103,7 @@ describe('a gateway that instances join', () => {
   })
 
   it('lists it beside those of its own machine, with owner and token, and without an address', async () => {
-    await using local = await serveInProcess({ registryDir: join(folder, 'gateway') })
+    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
     const far = await startJoined(base, ['--name', 'far away'])
     await until(async () => (await rowOf(local.instanceId)) !== undefined, 'the local one')
     const row = await rowOf(far.instanceId)
@@ -254,7 +246,7 @@ describe('a gateway that instances join', () => {
     await joined(id)
     expect((await rowOf(id)).joined.owner).to.equal('ben')
     later.link.close(1001, 'stopped')
-    await using local = await serveInProcess({ registryDir: join(folder, 'gateway') })
+    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
     const taken = await refusalOf(tokenOf('ben'), {}, local.instanceId)
     expect(taken).to.match(/^HTTP 403.*the machine of the gateway/)
   })

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { chmod, chown, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { chmod, chown, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
-import { hostname, tmpdir } from 'node:os'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { instanceFile } from '../../../src/lib/instances/state-directory.ts'
@@ -10,6 +10,7 @@ import type { InstanceRecord } from '../../../src/lib/instances/record.ts'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import { LocalDirectory } from '../../../src/server/gateway/local-directory.ts'
 import { probeUrl } from '../../../src/server/gateway/probes.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { skipBecause } from '../../helpers/skip.ts'
 import { until } from '../../helpers/until.ts'
 import { makeRecord, startOwner } from './support.ts'
@@ -21,10 +22,9 @@ describe('LocalDirectory', () => {
   /** Kinds of the changes, of each time. */
   let told: string[][]
 
-  beforeEach(async () => (folder = await mkdtemp(join(tmpdir(), 'directory-'))))
+  beforeEach(() => (folder = newFolder()))
   afterEach(async () => {
     await directory.close()
-    await rm(folder, { recursive: true, force: true })
   })
 
   async function open(options: { isGateway?: boolean; probeMs?: number; reapMs?: number } = {}) {

@@ -27,24 +27,14 @@ describe('an instance that lies', () => {
   let gateway: GatewayHandle
   let good: RunningServe
   let bad: ScriptedInstance
-  const openResponses = new Set<ServerResponse>()
 
   before(async () => {
     good = await serveInProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
     gateway = await startAggregating(registryDir, { limits })
   })
-  after(async () => {
-    await gateway?.stop()
-    await good?.stop()
-  })
   beforeEach(async () => {
     bad = await startScriptedInstance(registryDir)
     await until(async () => (await read(at(bad))).error === undefined, 'the instance')
-  })
-  afterEach(async () => {
-    for (const res of openResponses) res.destroy()
-    openResponses.clear()
-    await bad.stop()
   })
 
   const read = async (uri: string) =>
@@ -67,7 +57,6 @@ describe('an instance that lies', () => {
 
   /** Writes without end, as fast as it is taken, until the connection is gone. */
   function flood(res: ServerResponse, piece: string): void {
-    openResponses.add(res)
     const more = (): void => {
       for (let n = 0; n < 100; n++) if (res.destroyed || !res.write(piece)) break
     }
@@ -135,10 +124,7 @@ describe('an instance that lies', () => {
       res => res.flushHeaders(),
       res => res.write('{"result":{"contents":[{"te'),
     ]
-    bad.onRead = ({ res, uri }) => {
-      openResponses.add(res)
-      silences[Number(uri.at(-1))]?.(res)
-    }
+    bad.onRead = ({ res, uri }) => void silences[Number(uri.at(-1))]?.(res)
     bad.onCall = ({ res }) => {
       res.setHeader('Content-Type', 'text/event-stream')
       const notification = { jsonrpc: '2.0', method: 'notifications/message', params: {} }
@@ -183,14 +169,12 @@ describe('an instance that lies', () => {
   })
 
   it('is not asked any longer for large contents that a batch refuses', async () => {
-    await using patient = await startAggregating(registryDir, {
+    const patient = await startAggregating(registryDir, {
       limits: { ...limits, instanceSilenceMs: 600_000 },
     })
     const session = await RawSession.open(patient.url, '2025-03-26')
-    bad.onRead = ({ res, id, uri }) => {
-      openResponses.add(res)
-      res.write(contentsOf(uri, 'x'.repeat(300_000), id).slice(0, -3))
-    }
+    bad.onRead = ({ res, id, uri }) =>
+      void res.write(contentsOf(uri, 'x'.repeat(300_000), id).slice(0, -3))
     const { json } = await session.post(`[${rpc('resources/read', { uri: at(bad) })}]`)
     expect(json[0].error.message).to.include('too large for a batch')
     await until(() => bad.open === 0, 'the end of the request')
@@ -198,7 +182,7 @@ describe('an instance that lies', () => {
 
   it('is called by others while one client waits for it many times', async () => {
     bad.onCall = ({ res, id, params }) => {
-      if (params.name === 'wait_for_change') return void openResponses.add(res)
+      if (params.name === 'wait_for_change') return
       const content = [{ type: 'text', text: 'seen' }]
       res.end(JSON.stringify({ jsonrpc: '2.0', id, result: { content } }))
     }
@@ -220,8 +204,8 @@ describe('an instance that lies', () => {
   describe('about updates', () => {
     it('reaches those only who follow what it names', async () => {
       const followed = [at(bad), at(bad, 'app/one')]
-      using stream = await listenStateless(gateway.url, { resourceSubscriptions: followed })
-      using others = await listenStateless(gateway.url, {
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: followed })
+      const others = await listenStateless(gateway.url, {
         resourceSubscriptions: [at(good), 'gateway://catalog'],
       })
       const lies = [at(good), 'scene://current', at(bad, 'app/two'), 'gateway://catalog', '']
@@ -258,20 +242,20 @@ describe('an instance that lies', () => {
     })
 
     it('come with the stream that is open, also when the record of the instance changes', async () => {
-      using _first = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
+      await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
       const path = join(registryDir, 'instances', `${bad.instanceId}.json`)
       const record = JSON.parse(await readFile(path, 'utf8'))
       await writeFile(path, JSON.stringify({ ...record, scene: '/shots/next.blend' }))
       const shown = async () => JSON.stringify(await read('gateway://instances'))
       await until(async () => (await shown()).includes('next.blend'), 'the change')
       const other = at(bad, 'app/other')
-      using _second = await listenStateless(gateway.url, { resourceSubscriptions: [other] })
+      await listenStateless(gateway.url, { resourceSubscriptions: [other] })
       const opened = bad.asked.filter(({ method }) => method === 'subscriptions/listen')
       expect(opened.map(({ uris }) => uris)).to.deep.equal([[at(bad)], [at(bad), other]])
     })
 
     it('harms no other when they have no end', async () => {
-      using stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(bad)] })
       const pieces = [
         updateOf(at(bad)),
         'data: {"jsonrpc":"2.0","method":"notifications/resources/list_changed"}\n\n',
@@ -313,20 +297,20 @@ describe('an instance that lies', () => {
       expect((await subscribe('app/one')).result).to.deep.equal({})
       const left = await subscribe('app/two')
       expect([left.error.code, left.error.data.uri]).to.deep.equal([-32002, at(bad, 'app/two')])
-      bad.onListen = ({ res }) => void openResponses.add(res)
-      await using hasty = await startAggregating(registryDir, { limits: { instanceAnswerMs: 300 } })
+      bad.onListen = () => {}
+      const hasty = await startAggregating(registryDir, { limits: { instanceAnswerMs: 300 } })
       const late = await RawSession.open(hasty.url)
       const uri = at(bad, 'app/silent')
       expect((await late.call('resources/subscribe', { uri })).result).to.deep.equal({})
       bad.onListen = accept
-      using stream = await late.listen()
+      const stream = await late.listen()
       await stream.until(() => stream.updates.includes(uri), 'the update')
     })
 
     it('come later to a stream that is opened while the instance cannot be reached', async () => {
       bad.status = 503
       const uris = [at(bad, 'app/later'), at(good)]
-      using stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
+      const stream = await listenStateless(gateway.url, { resourceSubscriptions: uris })
       const { notifications } = stream.messages[0].params
       expect(notifications).to.deep.equal({ resourceSubscriptions: uris })
       bad.status = null

@@ -29,7 +29,6 @@ describe('a server under its address at a gateway', () => {
     serve = await serveInProcess({ flags: ['--dcc-type', 'blender', '--name', 'my blender'] })
     await serve.post('scene', scene)
   })
-  after(() => serve?.stop())
 
   const call = async (method: string, params: Record<string, unknown>) =>
     (await callStateless(serve.url, method, params)).json
@@ -86,10 +85,10 @@ describe('a server under its address at a gateway', () => {
 
   it('announces updates in the spelling that was subscribed, once for each', async () => {
     const session = await RawSession.open(serve.url)
-    using events = await session.listen()
+    const events = await session.listen()
     const uri = alias(serve.instanceId.slice(0, 8), 'scene/current?view=summary')
     await session.call('resources/subscribe', { uri })
-    using stream = await listenStateless(serve.url, {
+    const stream = await listenStateless(serve.url, {
       resourceSubscriptions: [alias(serve.instanceId), 'scene://current'],
     })
     await serve.post('scene', { ...scene, value: 1 })
@@ -118,13 +117,11 @@ describe('what a gateway passes on', () => {
   let held: HeldRead[]
 
   before(async () => (gateway = await startAggregating(registryDir)))
-  after(() => gateway?.stop())
   beforeEach(async () => {
     instance = await startScriptedInstance(registryDir)
     await until(async () => (await read(at(instance))).result !== undefined, 'the instance')
     held = []
   })
-  afterEach(() => instance.stop())
 
   const read = async (uri: string) =>
     (await callStateless(gateway.url, 'resources/read', { uri })).json
@@ -262,7 +259,7 @@ describe('what a gateway passes on', () => {
   })
 
   it('shows the scenes of instances first in list_resources', async () => {
-    await using serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
+    const serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'blender'] })
     await serve.post('scene', scene)
     const first = async () => {
       const call = { name: 'list_resources', arguments: {} }
@@ -274,7 +271,7 @@ describe('what a gateway passes on', () => {
   })
 
   it('shows the agent, not the gateway, as who looks at an instance', async () => {
-    await using serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'maya'] })
+    const serve = await serveInProcess({ registryDir, flags: ['--dcc-type', 'maya'] })
     await serve.post('scene', scene)
     await until(async () => (await read(at(serve))).result !== undefined, 'the instance')
     const stream = await listenStateless(gateway.url, { resourceSubscriptions: [at(serve)] })

@@ -5,9 +5,9 @@ import { type IncomingMessage, request, type RequestListener, type ServerRespons
 import { join } from 'node:path'
 import { type RunningAccounts, createCaller } from '../../helpers/accounts.ts'
 import type { RunningGateway } from '../../helpers/gateway-process.ts'
-import { runCommand } from '../../helpers/in-process.ts'
+import { runCommand, expectEnd } from '../../helpers/in-process.ts'
 import { freePort } from '../../helpers/free-port.ts'
-import { type JoinedInstance, joinAs, joinInstance, toldRecord } from '../../helpers/join.ts'
+import { joinAs, joinInstance, toldRecord } from '../../helpers/join.ts'
 import {
   accountsInProcess,
   gatewayInProcess,
@@ -20,7 +20,7 @@ import { cleanEnv } from '../../helpers/program.ts'
 import { contentsOf } from '../../helpers/instances.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
-import { newFolder } from '../../helpers/cleanup.ts'
+import { atEnd, newFolder } from '../../helpers/cleanup.ts'
 
 const folder = newFolder()
 
@@ -32,8 +32,6 @@ describe('a gateway whose users see what is theirs', () => {
   let gateway: RunningGateway
   let base: string
   const users: Record<string, { access: string; join: string }> = {}
-  const opened: { close(): unknown }[] = []
-  const joined: JoinedInstance[] = []
 
   before(async () => {
     accounts = await accountsInProcess()
@@ -51,27 +49,18 @@ describe('a gateway whose users see what is theirs', () => {
     })
     base = new URL((await gateway.line('listening')).url).origin
   })
-  after(async () => {
-    for (const each of opened) each.close()
-    await Promise.all(joined.map(instance => instance.leave()))
-    await gateway?.stop()
-    await accounts?.stop()
-  })
 
   const gatewayFlags = () => ['--aggregate', '--accept-joins', accounts.url, '--bound=rejoinMs=100']
   const makeToken = async (access: string, scopes: string[]) =>
     (await caller.call('POST', '/tokens', access, { name: 'ws', scopes })).json
   const setTeam = async (name: string, team: string | null) => {
     const args = [name, '--team', team ?? '', '--data-dir', accounts.dataDir]
-    const { code, stderr } = await runCommand(['registry', 'users', 'set', ...args])
-    expect(code, stderr).to.equal(0)
+    expectEnd(await runCommand(['registry', 'users', 'set', ...args]), 0)
   }
   const accessOf = (name: string) => users[name]?.access ?? ''
   const joinOf = async (name: string, record: object, id = randomUUID() as string) => {
     const token = users[name]?.join ?? ''
-    const instance = await joinInstance({ gateway: base, token, record, id })
-    joined.push(instance)
-    return instance
+    return joinInstance({ gateway: base, token, record, id })
   }
   const callAt = (url: string, token: string | PageBrowser, method: string, params = {}) =>
     ask(url, statelessPost(method, params, token === '' ? {} : bearer(token)))
@@ -101,9 +90,7 @@ describe('a gateway whose users see what is theirs', () => {
     `${base}/instances/${id}/artefacts/sha256/${hex}`
   const open = async (token: string | PageBrowser): Promise<[RawSession, Events]> => {
     const session = await RawSession.open(`${base}/mcp`, '2025-11-25', bearer(token))
-    const events = await session.listen()
-    opened.push(events)
-    return [session, events]
+    return [session, await session.listen()]
   }
   const at = (id: string, path = 'scene/current') => `instance://${id}/${path}`
   const sceneOf = (x: number) => ({ objects: [{ id: 'Cube', x }] })
@@ -113,7 +100,7 @@ describe('a gateway whose users see what is theirs', () => {
     const team = await joinOf('ada', { visible_to: 'team' })
     const all = await joinOf('ada', { visible_to: 'all' })
     const lonely = await joinOf('cleo', { visible_to: 'team' })
-    await using local = await serveInProcess({ registryDir: join(folder, 'gateway') })
+    const local = await serveInProcess({ registryDir: join(folder, 'gateway') })
     const [a, t, e, l] = [own.id, team.id, all.id, lonely.id]
     await until(async () => (await idsOf(key)).includes(local.instanceId), 'the local one')
     const seen = async (token: string) => new Set(await idsOf(token))
@@ -183,10 +170,7 @@ describe('a gateway whose users see what is theirs', () => {
 
   it('downloads what is visible, and writes down who read what, and how it ended', async () => {
     const flags = ['--join', base, '--visible-to', 'team', '--dcc-type', 'blender']
-    await using far = await serveInProcess({
-      flags,
-      env: { SERVICE_JOIN_TOKEN: users.ada?.join ?? '' },
-    })
+    const far = await serveInProcess({ flags, env: { SERVICE_JOIN_TOKEN: users.ada?.join ?? '' } })
     const id = far.instanceId
     await isListed(id, 'ben')
     const bytes = randomBytes(3_000_000)
@@ -229,7 +213,7 @@ describe('a gateway whose users see what is theirs', () => {
       req.on('error', () => {})
       req.end()
       const [res] = (await once(req, 'response')) as [IncomingMessage]
-      opened.push({ close: () => req.destroy() })
+      atEnd(() => req.destroy())
       return { status: res.statusCode, end: () => req.destroy() }
     }
     const first = await download('ben')
@@ -311,7 +295,7 @@ describe('a gateway whose users see what is theirs', () => {
   })
 
   it('ends the sessions of a user who comes to another team, also where sessions are kept', async () => {
-    await using own = gatewayInProcess({
+    const own = gatewayInProcess({
       port: await freePort(),
       registryDir: join(folder, 'kept'),
       flags: [...gatewayFlags(), '--auth', 'accounts', '--bound=joinTokenCheckMs=200'],
@@ -420,7 +404,7 @@ describe('a gateway whose users see what is theirs', () => {
   it('goes on with known tokens while its accounts server is away', async () => {
     const away = await accountsInProcess()
     const token = (await createCaller(away.url).register('dora')).access_token
-    await using second = gatewayInProcess({
+    const second = gatewayInProcess({
       port: 0,
       registryDir: join(folder, 'second'),
       flags: [...gatewayFlags().with(2, away.url), '--auth', 'accounts'],

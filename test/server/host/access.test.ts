@@ -16,7 +16,6 @@ describe('access to the host routes', () => {
   before(async () => (host = await LinkServer.start({ allowedOrigins: [studio] })))
   beforeEach(() => void host.refused.splice(0))
   afterEach(() => host.expectNothingArrived())
-  after(() => host.stop())
 
   const paths = ['scene', 'app', 'audit', 'events/s', 'artefacts', 'nowhere']
   const refused: [what: string, headers: object, paths: string[], status: number, code: string][] =
@@ -82,7 +81,7 @@ describe('access to the host routes', () => {
 describe('the host token and the key of clients', () => {
   it('do not open what the other one opens', async () => {
     const key = 'a-key-of-the-clients'
-    await using serve = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    const serve = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
     const status = async (url: string, secret: string, method = 'POST') => {
       const headers = { ...type, Authorization: `Bearer ${secret}` }
       return (await ask(url, { method, headers, body: method === 'POST' ? '{}' : '' })).status

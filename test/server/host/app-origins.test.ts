@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
+import { expectEnd } from '../../helpers/in-process.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { helloOf, LinkClient } from '../../helpers/link.ts'
 import { type Answer, ask, RawSession } from '../../helpers/mcp.ts'
@@ -19,7 +20,6 @@ describe('the pages of serve --app-origin', () => {
     serve = await serveInProcess({ flags })
     token = serve.pageTokens.get(viewer) ?? ''
   })
-  after(() => serve.stop())
 
   /** What the server sends to a page whose first message is this, up to the close or `until`. */
   async function link(origin: string, first: object, ...more: object[]) {
@@ -185,10 +185,12 @@ describe('serve --app-origin', () => {
 
   it('refuses what is no origin', async () => {
     for (const value of ['localhost:5173', 'http://localhost:5173/viewer', '*', 'file://']) {
-      const { code, stderr } = await runServe(['--app-origin', value])
-      expect(code).to.equal(2)
-      expect(stderr).to.contain(`--app-origin ${value} is not an origin`)
-      expect(stderr).to.contain('write it as https://studio.example')
+      expectEnd(
+        await runServe(['--app-origin', value]),
+        2,
+        `--app-origin ${value} is not an origin`,
+        'write it as https://studio.example',
+      )
     }
     const { stderr } = await runServe(['--stdio', '--app-origin', local])
     expect(stderr).to.contain('--app-origin is not for --stdio')

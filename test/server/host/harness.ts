@@ -14,6 +14,7 @@ import type { ResourceRegistry } from '../../../src/server/resources/registry.ts
 import type { SceneState } from '../../../src/server/resources/scene/state.ts'
 import type { RefusedRequest } from '../../../src/server/http/refusal-log.ts'
 import { McpHttpServer } from '../../../src/server/mcp-http-server.ts'
+import { stoppedAtEnd } from '../../helpers/cleanup.ts'
 import { helloOf, LinkClient } from '../../helpers/link.ts'
 import { RawSocket } from '../../process/raw-socket.ts'
 import { type Answer, ask } from '../../helpers/mcp.ts'
@@ -86,7 +87,6 @@ export class LinkServer {
   pictures!: LinkedPictures
   registry!: ResourceRegistry
   readonly #server: McpHttpServer
-  readonly #clients: { terminate(): void }[] = []
   port = 0
 
   static async start(options: LinkServerOptions = {}): Promise<LinkServer> {
@@ -174,23 +174,17 @@ export class LinkServer {
 
   /** A WebSocket past the handshake that has said nothing yet. */
   async open(): Promise<LinkClient> {
-    const client = await LinkClient.open(this)
-    this.#clients.push(client.ws)
-    return client
+    return LinkClient.open(this)
   }
 
   /** One that said hello and was welcomed. */
   async join(instanceId = 'run-1', members: object = {}): Promise<LinkClient> {
-    const client = await LinkClient.connect(this, { instance_id: instanceId, ...members })
-    this.#clients.push(client.ws)
-    return client
+    return LinkClient.connect(this, { instance_id: instanceId, ...members })
   }
 
   /** A connection for what no client library would send. */
   async raw(): Promise<RawSocket> {
-    const raw = await RawSocket.open(this.port)
-    this.#clients.push({ terminate: () => raw.close() })
-    return raw
+    return RawSocket.open(this.port)
   }
 
   post(path: string, body: string | Buffer, headers: Headers = json): Promise<Answer> {
@@ -211,10 +205,7 @@ export class LinkServer {
     return this.log.lines.filter(({ level }) => level === 'error').map(({ text }) => text)
   }
 
-  async stop(): Promise<void> {
-    for (const client of this.#clients) client.terminate()
-    await this.#server.stop()
-  }
+  readonly stop = stoppedAtEnd(() => this.#server.stop())
 }
 
 export const hello = (instanceId = 'run-1'): Message => helloOf({ instance_id: instanceId })

@@ -55,7 +55,6 @@ describe('the host client in Node', () => {
     session = await RawSession.open(serve.url)
   })
   afterEach(() => client.link.close())
-  after(() => serve.stop())
 
   const connect = (options: Partial<HostClientOptions> = {}) => {
     client = new RecordingClient({ url: serve.hostUrl, token: serve.token, ...options })
@@ -182,26 +181,21 @@ describe('the host client in Node', () => {
     let second = await start([])
     const flags = ['--port', String(second.port)]
     let file = second.hostTokenFile ?? ''
-    try {
-      await connect({ url: second.hostUrl, token: () => readFileSync(file, 'utf8') })
-      client.link.setScene({ objects: [cube] })
-      client.link.patchScene({ objects: [lamp] })
-      await second.stop()
-      await until(() => client.states.at(-1)?.startsWith('waiting') === true)
-      expect(await rejectionOf(client.link.record({ action: 'x' }))).to.include({
-        code: 'disconnected',
-      })
-      client.states.length = 0
-      second = await start(flags)
-      file = second.hostTokenFile ?? ''
-      await client.until('connected')
-      await client.link.flush()
-      const again = await RawSession.open(second.url)
-      expect((await again.readJson('scene://current')).objects).to.deep.equal([cube, lamp])
-    } finally {
-      await client.link.close()
-      await second.stop()
-    }
+    await connect({ url: second.hostUrl, token: () => readFileSync(file, 'utf8') })
+    client.link.setScene({ objects: [cube] })
+    client.link.patchScene({ objects: [lamp] })
+    await second.stop()
+    await until(() => client.states.at(-1)?.startsWith('waiting') === true)
+    expect(await rejectionOf(client.link.record({ action: 'x' }))).to.include({
+      code: 'disconnected',
+    })
+    client.states.length = 0
+    second = await start(flags)
+    file = second.hostTokenFile ?? ''
+    await client.until('connected')
+    await client.link.flush()
+    const again = await RawSession.open(second.url)
+    expect((await again.readJson('scene://current')).objects).to.deep.equal([cube, lamp])
   })
 
   it('does not send a scene again that the server refused', async () => {
@@ -235,7 +229,7 @@ describe('the host client in Node', () => {
   })
 
   it('waits while another application is connected, and names it', async () => {
-    await using _other = await LinkClient.connect(serve)
+    await LinkClient.connect(serve)
     client = new RecordingClient({ url: serve.hostUrl, token: serve.token })
     await client.until('waiting: host_taken')
     expect(client.errors[0]).to.match(/another application is connected: blender/)

@@ -9,7 +9,6 @@ describe('the posts of an application', () => {
   let host: LinkServer
   const limits = { maxArtefactBytes: 300_000 }
   beforeEach(async () => (host = await LinkServer.start({ limits })))
-  afterEach(() => host.stop())
 
   describe('POST /host/v1/scene', () => {
     it('accepts an object and null and returns the revision', async () => {

@@ -24,11 +24,6 @@ describe('serve --scene-file', () => {
     events = await session.listen()
   })
 
-  after(async () => {
-    events.close()
-    await serve.stop()
-  })
-
   const scene = () => session.readJson('scene://current')
   const told = () => events.updates.length
   const warnings = () =>

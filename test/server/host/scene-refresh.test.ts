@@ -17,13 +17,10 @@ describe('a scene that is asked for when somebody reads it', () => {
     session = await RawSession.open(serve.url)
   })
 
-  after(() => serve.stop())
-
   const connect = async (members: object = { scene_refresh: true }, isShown = true) => {
     app = await LinkClient.connect(serve, { instance_id: `run-${Math.random()}`, ...members })
     if (isShown) await app.done({ type: 'scene.set', scene: { frame: (frame = 0) } })
   }
-  afterEach(() => app.bye())
 
   const show = () => app.done({ type: 'scene.set', scene: { frame: ++frame } })
   const asked = () => app.ofType('refresh').length

@@ -1,10 +1,9 @@
 import { expect } from 'chai'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { silentLogger } from '../../../src/lib/util/logger.ts'
 import type { ServeHandle, ServeOptions } from '../../../src/server/host/serve-options.ts'
 import { startServe } from '../../../src/server/serve.ts'
+import { atEnd, newFolder } from '../../helpers/cleanup.ts'
 import { until } from '../../helpers/until.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { MemoryBackend } from '../../helpers/pictures.ts'
@@ -17,13 +16,9 @@ describe('the window of the application that is linked to serve', () => {
   let folder: string
   let backend: MemoryBackend
   let handle: ServeHandle
-  beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'serve-capture-'))
+  beforeEach(() => {
+    folder = newFolder()
     backend = new MemoryBackend()
-  })
-  afterEach(async () => {
-    await handle.stop()
-    await rm(folder, { recursive: true, force: true })
   })
 
   async function start(options: Partial<ServeOptions> = {}): Promise<RawSession> {
@@ -41,6 +36,7 @@ describe('the window of the application that is linked to serve', () => {
       capture: { mode: 'auto', backends: [backend] },
       ...options,
     })
+    atEnd(() => handle.stop())
     return RawSession.open(handle.url)
   }
 

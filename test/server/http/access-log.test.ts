@@ -14,7 +14,6 @@ describe('the access log', () => {
     port = Number(new URL(server.base).port)
   })
   beforeEach(() => (entries = []))
-  after(() => server.stop())
 
   it('has the path of a request without its query, and its status', async () => {
     for (const [method, target] of [

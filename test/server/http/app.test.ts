@@ -28,7 +28,6 @@ describe('the route of /mcp', () => {
     port = Number(new URL(running.url).port)
   })
   beforeEach(() => void (entries.length = 0))
-  after(() => running.stop())
 
   async function* halfOfIt() {
     yield Buffer.alloc(150_000)

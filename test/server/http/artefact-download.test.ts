@@ -74,8 +74,6 @@ describe('artefact download', () => {
   })
   afterEach(() => until(() => store.opened === 0, 'every artefact is closed'))
   after(async () => {
-    server.closeAllConnections()
-    server.close()
     await store.close()
   })
 

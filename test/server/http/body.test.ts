@@ -42,11 +42,6 @@ describe('the body of a request', () => {
     limits = impatient
     outcome = Promise.withResolvers()
   })
-  after(async () => {
-    server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
-  })
 
   async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     try {

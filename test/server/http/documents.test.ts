@@ -11,7 +11,6 @@ describe('public documents', () => {
     const documents = new Map<string, () => object>([['/b', fails]])
     server = await startServer({ allowedOrigins: [page] }, { documents })
   })
-  after(() => server.stop())
 
   it('that fail are a 500 without a word about why', async () => {
     const answer = await ask(`${server.base}/b`)

@@ -38,7 +38,6 @@ describe('pages of other sites', () => {
       serveInProcess({ flags: [...flags, ...allowed] }),
     ])
   })
-  after(() => Promise.all([serve?.stop(), exposed?.stop()]))
 
   for (const [method, path] of routes) {
     it(`are refused on ${method} ${path.slice(0, 24)}, by Host and by Origin`, async () => {

@@ -20,7 +20,6 @@ describe('the address of a client', () => {
     const trusting = [...trust, '--allow-unauthenticated']
     servers = await Promise.all([serveInProcess(), serveInProcess({ flags: trusting })])
   })
-  after(() => Promise.all(servers.map(server => server.stop())))
 
   for (const [trusting, peer] of [
     [0, '127.0.0.1'],

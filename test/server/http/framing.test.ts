@@ -19,7 +19,6 @@ describe('the HTTP side of serve', () => {
     serve = await serveInProcess({ flags: bounds.map(bound => `--bound=${bound}`) })
     session = await RawSession.open(serve.url)
   })
-  after(() => serve.stop())
   afterEach('still answers', async () => {
     expect(await session.call('ping')).to.deep.include({ result: {} })
   })

@@ -46,7 +46,6 @@ describe('/metrics', () => {
       registry: accounts.url,
     })
   })
-  after(() => Promise.all([serve?.stop(), gateway?.stop(), accounts?.stop()]))
 
   const read = async (role: string, headers = {}) => {
     const { status, text } = await ask(`${bases[role]}/metrics`, { method: 'GET', headers })

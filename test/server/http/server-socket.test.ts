@@ -9,6 +9,7 @@ import { makeProblem } from '../../../src/server/http/problem.ts'
 import { recordingLog } from '../../helpers/fakes.ts'
 import { serverDefaults } from '../../../src/server/http/limits.ts'
 import { until } from '../../helpers/until.ts'
+import { atEnd } from '../../helpers/cleanup.ts'
 
 /** So long that no test passes because of the cut at its end. */
 const patient = { ...serverDefaults, stopGraceMs: 60_000 }
@@ -16,18 +17,12 @@ const patient = { ...serverDefaults, stopGraceMs: 60_000 }
 async function bound(handlers: Handlers, log = silentLogger) {
   const socket = new ServerSocket({ host: '127.0.0.1', port: 0 }, { limits: patient, log })
   await socket.bind(handlers)
+  atEnd(() => socket.stop())
   return socket
 }
 
 describe('stop', () => {
   let listening: ServerSocket
-  let sockets: Socket[]
-
-  beforeEach(() => (sockets = []))
-  afterEach(async () => {
-    for (const socket of sockets) socket.destroy()
-    await listening.stop()
-  })
 
   async function start(listener: RequestListener): Promise<void> {
     listening = await bound({ listener })
@@ -35,7 +30,7 @@ describe('stop', () => {
 
   async function open(text = ''): Promise<Socket> {
     const socket = connect(listening.port, '127.0.0.1')
-    sockets.push(socket)
+    atEnd(() => socket.destroy())
     await once(socket, 'connect')
     socket.write(text)
     return socket
@@ -86,7 +81,6 @@ describe('a client that asks for an upgrade', () => {
     listening = await bound({ listener: () => {}, upgrades })
   })
   beforeEach(() => (given = []))
-  after(() => listening.stop())
 
   async function open(text: string): Promise<Socket> {
     const socket = connect(listening.port, '127.0.0.1').on('error', () => {})

@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import net from 'node:net'
-import { join } from 'node:path'
 import tls from 'node:tls'
+import { join } from 'node:path'
 import { newFolder } from '../../helpers/cleanup.ts'
-import { makePair, writePair } from '../../helpers/certificate.ts'
+import { makePair, trust, writePair } from '../../helpers/certificate.ts'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { RawSession } from '../../helpers/mcp.ts'
@@ -18,19 +18,14 @@ describe('TLS', () => {
   let folder: string
   let flags: string[]
   let serve: RunningServe
-  let trusted: string[]
 
   before(async () => {
     folder = newFolder()
     const pair = makePair()
     const { certFile, keyFile } = await writePair(folder, pair)
-    trusted = tls.getCACertificates('default')
-    tls.setDefaultCACertificates([...trusted, pair.cert])
+    trust(pair)
     flags = ['--tls-cert', certFile, '--tls-key', keyFile]
     serve = await serveInProcess({ registryDir: folder, flags })
-  })
-  after(async () => {
-    tls.setDefaultCACertificates(trusted)
   })
 
   it('is in the address for clients, and not in that for the application beside', async () => {
@@ -45,14 +40,14 @@ describe('TLS', () => {
   it('carries an event stream', async () => {
     const session = await RawSession.open(serve.url)
     await session.call('resources/subscribe', { uri: scene })
-    using events = await session.listen()
+    const events = await session.listen()
     await serve.post('scene', { objects: ['Cube'] })
     await events.until(() => events.updates.length === 1)
     expect(await session.readJson(scene)).to.deep.equal({ objects: ['Cube'] })
   })
 
   it('leaves the host link and /mcp where programs of this machine look for them', async () => {
-    await using app = await LinkClient.connect(serve)
+    const app = await LinkClient.connect(serve)
     await app.done({ type: 'scene.set', scene: { from: 'the host link' } })
     const session = await RawSession.open(new URL('/mcp', serve.hostUrl).href)
     expect(await session.readJson(scene)).to.include({ from: 'the host link' })

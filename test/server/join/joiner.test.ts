@@ -6,6 +6,7 @@ import { Secret } from '../../../src/lib/util/secret.ts'
 import { Joiner } from '../../../src/server/join/joiner.ts'
 import { accept, startScriptedGateway } from '../../helpers/join.ts'
 import { until } from '../../helpers/until.ts'
+import { atEnd } from '../../helpers/cleanup.ts'
 
 type ScriptedGateway = Awaited<ReturnType<typeof startScriptedGateway>>
 
@@ -24,13 +25,9 @@ describe('an instance that joins gateways', () => {
     addresses = ['127.0.0.1', '127.0.0.2']
     resolved = 0
   })
-  afterEach(async () => {
-    await joiner?.stop()
-    for (const gateway of gateways) gateway.close()
-  })
 
-  const join = (...urls: string[]) =>
-    (joiner = new Joiner({
+  const join = (...urls: string[]) => {
+    const joining = new Joiner({
       gateways: urls,
       token: async () => new Secret('svc_token'),
       visibleTo: 'owner',
@@ -42,7 +39,10 @@ describe('an instance that joins gateways', () => {
         if (addresses === null) throw new Error('no answer of the name server')
         return addresses
       },
-    }))
+    })
+    atEnd(() => joining.stop())
+    joiner = joining
+  }
   const urlOf = (name: string) => `http://${name}:${gateways[0].port}`
   const links = () => gateways.map(({ joined }) => joined.length)
   const linked = (...expected: number[]) =>

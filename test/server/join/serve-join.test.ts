@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { type RunningServe, runServe } from '../../helpers/serve-process.ts'
 import { ask } from '../../helpers/mcp.ts'
@@ -27,10 +27,9 @@ describe('serve --join', () => {
   let gateway: ReturnType<typeof acceptLinks>
   let status: number | null
   let base: string
-  let serve: RunningServe | undefined
 
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'serve-join-'))
+    folder = newFolder()
     tokenFile = join(folder, 'join.token')
     await writeFile(tokenFile, `${token}\n`, { mode: 0o600 })
     status = null
@@ -38,18 +37,10 @@ describe('serve --join', () => {
     gateway = acceptLinks(server, () => status)
     base = `http://127.0.0.1:${await listening(server)}`
   })
-  afterEach(async () => {
-    await serve?.stop()
-    serve = undefined
-    server.close()
-    server.closeAllConnections()
-    await rm(folder, { recursive: true, force: true })
-  })
 
-  const start = async (to: string, flags: string[] = []) => {
+  const start = (to: string, flags: string[] = []) => {
     const join = ['--join', to, '--join-token-file', tokenFile, '--name', 'my scene']
-    serve = await serveInProcess({ flags: [...join, ...flags] })
-    return serve
+    return serveInProcess({ flags: [...join, ...flags] })
   }
   const state = async ({ base }: RunningServe) =>
     (await ask(`${base}/readyz`, { method: 'GET', headers: {} })).json.join?.[0]?.state

@@ -23,7 +23,6 @@ describe('notifications/cancelled in a session', () => {
     await app.ask({ type: 'producer.register', scheme: 'app', templates })
     session = await RawSession.open(url)
   })
-  afterEach(() => server.stop())
 
   /** Ids of what the application was asked for, and of what it was told to give up. */
   const idsOf = (type: string) =>

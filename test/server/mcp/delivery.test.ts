@@ -10,7 +10,7 @@ const uri = 'scene://current'
 describe('sessions and streams of the other transport', () => {
   it('have room when the one holds as many clients as it may', async () => {
     const most = 4
-    await using running = await startServer({ limits: { maxSessions: most } })
+    const running = await startServer({ limits: { maxSessions: most } })
     const openStream = (id: unknown) =>
       listenStateless(running.url, { resourceSubscriptions: [uri] }, id)
     const openSession = async () => {
@@ -51,7 +51,7 @@ describe('a client that leaves while the decision about it is pending', () => {
     }
     const accessLog = ({ method }: AccessEntry) => void (method === 'GET' && gone.resolve())
     const limits = { maxSessions: 1 }
-    await using running = await startServer({ limits }, { auth: { authenticate }, accessLog })
+    const running = await startServer({ limits }, { auth: { authenticate }, accessLog })
     const session = await RawSession.open(running.url)
     isSlow = true
     const headers = { ...session.headers, Accept: 'text/event-stream' }

@@ -23,7 +23,6 @@ describe('numbers of an application', () => {
   beforeEach(async () => {
     expect(await serve.post('scene', scene)).to.include({ status: 200 })
   })
-  after(() => serve.stop())
 
   /** The text of the resource as it was sent: parsing it here would lose the digits. */
   const read = async (uri: string, of = session): Promise<string> => {
@@ -124,7 +123,7 @@ describe('numbers of an application', () => {
   })
 
   it('come through a gateway', async () => {
-    await using gateway = gatewayInProcess({ port: 0, registryDir, flags: ['--aggregate'] })
+    const gateway = gatewayInProcess({ port: 0, registryDir, flags: ['--aggregate'] })
     const { url } = await gateway.line('listening')
     const outer = await RawSession.open(url)
     const base = `instance://${serve.instanceId}/scene/current`

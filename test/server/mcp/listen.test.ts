@@ -32,7 +32,6 @@ describe('a listen stream', () => {
     const ended = () => entries.filter(({ rpc }) => rpc === 'subscriptions/listen').length
     await until(() => ended() >= streams.length, 'the end of every stream')
   })
-  after(() => running.stop())
 
   async function listen(notifications: unknown, id: unknown = 1): Promise<Events> {
     const events = await listenStateless(running.url, notifications, id)
@@ -150,26 +149,21 @@ describe('a listen stream', () => {
     const embedded = new McpHttpServer()
     const http = createServer(embedded.requestListener())
     const url = `http://127.0.0.1:${await listening(http)}/mcp`
-    try {
-      const one = await listenStateless(url, { resourceSubscriptions: [scene] }, 'one')
-      const other = await listenStateless(url, {}, 2)
-      await Promise.all([embedded.stop(), one.untilEnded(), other.untilEnded()])
-      for (const [events, id] of [
-        [one, 'one'],
-        [other, 2],
-      ] as const) {
-        const { _meta, ...result } = events.messages.at(-1).result
-        expect(events.messages.at(-1)).to.include({ jsonrpc: '2.0', id })
-        expect(result).to.deep.equal({ resultType: 'complete' })
-        expect(_meta[subscriptionId]).to.equal(id)
-        expect(_meta['io.modelcontextprotocol/serverInfo'].name).to.equal('service-cli')
-        expect(events.response.complete).to.equal(true)
-      }
-      const refusal = await listenStateless(url, {}).catch((error: Error) => error.message)
-      expect(refusal).to.match(/"code":-32603.*"data":\{"reason":"server_stopping"\}/)
-    } finally {
-      http.closeAllConnections()
-      http.close()
+    const one = await listenStateless(url, { resourceSubscriptions: [scene] }, 'one')
+    const other = await listenStateless(url, {}, 2)
+    await Promise.all([embedded.stop(), one.untilEnded(), other.untilEnded()])
+    for (const [events, id] of [
+      [one, 'one'],
+      [other, 2],
+    ] as const) {
+      const { _meta, ...result } = events.messages.at(-1).result
+      expect(events.messages.at(-1)).to.include({ jsonrpc: '2.0', id })
+      expect(result).to.deep.equal({ resultType: 'complete' })
+      expect(_meta[subscriptionId]).to.equal(id)
+      expect(_meta['io.modelcontextprotocol/serverInfo'].name).to.equal('service-cli')
+      expect(events.response.complete).to.equal(true)
     }
+    const refusal = await listenStateless(url, {}).catch((error: Error) => error.message)
+    expect(refusal).to.match(/"code":-32603.*"data":\{"reason":"server_stopping"\}/)
   })
 })

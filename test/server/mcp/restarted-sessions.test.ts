@@ -1,7 +1,7 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'chai'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { freePort } from '../../helpers/free-port.ts'
 import { gatewayInProcess, serveInProcess } from '../../helpers/in-process-servers.ts'
 import { RawSession, rpc } from '../../helpers/mcp.ts'
@@ -24,12 +24,8 @@ describe('sessions of a server that is restarted', () => {
   const keptFile = () => join(registryDir, `sessions-${port}.json`)
 
   beforeEach(async () => {
-    registryDir = await mkdtemp(join(tmpdir(), 'restarted-sessions-'))
+    registryDir = newFolder()
     port = await freePort()
-  })
-  afterEach(async () => {
-    await server.stop()
-    await rm(registryDir, { recursive: true, force: true })
   })
 
   const statusOf = async (session: RawSession) => (await session.post(rpc('ping'))).status
@@ -43,7 +39,7 @@ describe('sessions of a server that is restarted', () => {
     await restart()
 
     expect(await statusOf(session)).to.equal(200)
-    using events = await session.listen()
+    const events = await session.listen()
     await events.until(() => events.updates.length === 1)
     expect(events.messages.map(({ method }) => method)).to.deep.equal([
       'notifications/resources/list_changed',

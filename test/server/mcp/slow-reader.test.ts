@@ -8,6 +8,7 @@ import { RawSession, startServer, type TestServer } from '../../helpers/mcp.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { listening } from '../../helpers/listening.ts'
+import { atEnd } from '../../helpers/cleanup.ts'
 
 /** Long, so that few updates fill what the system holds for a reader that does not read. */
 const padding = 'x'.repeat(1900)
@@ -62,14 +63,9 @@ describe('a stream whose reader is behind', () => {
       },
     )
     addProducer(hasty)
+    atEnd(() => hasty.stop())
     host = createServer(hasty.requestListener())
     hostUrl = `http://127.0.0.1:${await listening(host)}/mcp`
-  })
-  after(async () => {
-    await running.stop()
-    await hasty.stop()
-    host.closeAllConnections()
-    host.close()
   })
 
   /** 24 MB of updates: far more than the system's buffers on both sides take. */

@@ -28,7 +28,6 @@ const meta = (more: Record<string, unknown>) => withMeta(statelessMeta(more))
 describe('the transport and the envelope of a POST', () => {
   let running: TestServer
   before(async () => (running = await startServer()))
-  after(() => running.stop())
 
   const post = async (body: unknown, headers: Headers) => {
     const all = { ...postHeaders, ...headers }

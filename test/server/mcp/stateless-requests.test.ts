@@ -25,7 +25,6 @@ describe('a stateless request', () => {
       }),
     )
   })
-  after(() => running.stop())
 
   const call = (method: string, params: Record<string, unknown> = {}) =>
     callStateless(running.url, method, params)
@@ -100,7 +99,7 @@ describe('a stateless request', () => {
   })
 
   it('finds only discovery where resources are off', async () => {
-    await using bare = await startServer({ enableResources: false })
+    const bare = await startServer({ enableResources: false })
     const { json } = await callStateless(bare.url, 'server/discover')
     expect(json.result.capabilities).to.deep.equal({})
     expect(json.result).not.to.have.property('instructions')

@@ -86,11 +86,6 @@ describe('the answers of the tools of serve and of a gateway', () => {
       return result.isError !== true
     }, 'the instance at the gateway')
   })
-  after(async () => {
-    await app?.bye()
-    await gateway?.stop()
-    await serve?.stop()
-  })
 
   async function show(frame: number, visible = true): Promise<void> {
     const scene = { ...sceneOf(frame), objects: [{ ...light, visible }, ball] }

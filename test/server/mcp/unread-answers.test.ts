@@ -11,6 +11,7 @@ import { RawSession, rpc, startServer, type TestServer } from '../../helpers/mcp
 import { callStateless, statelessHeaders, statelessRequest } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
 import { listening } from '../../helpers/listening.ts'
+import { atEnd } from '../../helpers/cleanup.ts'
 
 const chars = 200_000
 
@@ -37,19 +38,13 @@ describe('an answer that is not taken', () => {
     const limits = { streamStallMs: 200, streamKeepAliveMs: 100 }
     const server = new McpHttpServer({}, { limits, accessLog })
     server.resources().setScene({ big: 'x'.repeat(7_000_000) })
+    atEnd(() => server.stop())
     const host = createServer(server.requestListener())
     const socket = connect(await listening(host), '127.0.0.1')
-    try {
-      socket.on('error', () => {})
-      socket.write(textOf(statelessOf('resources/read', { uri: 'scene://current' })))
-      await once(socket, 'readable')
-      await cut.promise
-    } finally {
-      socket.destroy()
-      host.closeAllConnections()
-      host.close()
-      await server.stop()
-    }
+    socket.on('error', () => {})
+    socket.write(textOf(statelessOf('resources/read', { uri: 'scene://current' })))
+    await once(socket, 'readable')
+    await cut.promise
   })
 })
 
@@ -75,9 +70,8 @@ describe('a request that stays open', () => {
   beforeEach(() => {
     waiting = 0
     agent = new Agent()
+    atEnd(() => agent.destroy())
   })
-  afterEach(() => agent.destroy())
-  after(() => running.stop())
 
   const open: [what: string, open: () => Promise<Asked>][] = [
     [
@@ -110,27 +104,23 @@ describe('calls that a client sends at once without reading answers', () => {
     const params = { name: 'read_resource', arguments: { uri: 'app://large', max_chars: chars } }
     let reads = 0
     const read = (uri: string) => [{ uri, text: `${++reads}`.padEnd(chars) }]
-    const { url, stop } = await startServer({ enableTools: true }, {}, server =>
+    const { url } = await startServer({ enableTools: true }, {}, server =>
       server.resources().addProducer({ scheme: 'app', list: () => [], read }),
     )
     const client = connect(Number(new URL(url).port), '127.0.0.1')
-    try {
-      const ids = Array.from({ length: count }, (_, at) => at)
-      client.write(ids.map(id => textOf(statelessOf('tools/call', params, id))).join(''))
-      // Both what came and what the system takes for a client that does not read is done by then.
-      for (let round = 0; round < count; round++) await callStateless(url, 'ping')
-      expect(reads).to.be.within(1, count / 2)
-      let text = ''
-      client.setEncoding('latin1').on('data', (chunk: string) => {
-        text += chunk.replaceAll(/ {2,}/g, ' ')
-      })
-      await until(() => text.includes(`"id":${count - 1},`), 'the last answer')
-      const answered = Array.from(text.matchAll(/"jsonrpc":"2.0","id":(\d+),/g), ([, id]) => id)
-      expect(answered.map(Number)).to.deep.equal(ids)
-    } finally {
-      client.destroy()
-      await stop()
-    }
+    atEnd(() => client.destroy())
+    const ids = Array.from({ length: count }, (_, at) => at)
+    client.write(ids.map(id => textOf(statelessOf('tools/call', params, id))).join(''))
+    // Both what came and what the system takes for a client that does not read is done by then.
+    for (let round = 0; round < count; round++) await callStateless(url, 'ping')
+    expect(reads).to.be.within(1, count / 2)
+    let text = ''
+    client.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk.replaceAll(/ {2,}/g, ' ')
+    })
+    await until(() => text.includes(`"id":${count - 1},`), 'the last answer')
+    const answered = Array.from(text.matchAll(/"jsonrpc":"2.0","id":(\d+),/g), ([, id]) => id)
+    expect(answered.map(Number)).to.deep.equal(ids)
   })
 })
 

@@ -3,51 +3,22 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { runCommand } from '../../helpers/in-process.ts'
 import { LinkClient } from '../../helpers/link.ts'
-import { RawSession } from '../../helpers/mcp.ts'
-import { serveInProcess } from '../../helpers/in-process-servers.ts'
-import type { RunningServe } from '../../helpers/serve-process.ts'
-import { forFile, newFolder } from '../../helpers/cleanup.ts'
-
-const home = newFolder()
+import { usePerson } from './person.ts'
 
 const cube = (x: number) => ({ id: 'Cube', name: 'Cube', translate: [x, 0, 0] })
 const lamp = { id: 'Lamp', name: 'Lamp' }
 
 describe('checkpoints of the scene', () => {
-  let serve: RunningServe
-  let session: RawSession
-  const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
-  const start = async () => {
-    serve = await forFile(() => serveInProcess({ env: env(), registryDir: home }))
-    session = await RawSession.open(serve.url)
-  }
+  const person = usePerson('hip')
+  const { home, env, documents, restart, openDocument, post, call, read } = person
 
-  const restart = async () => {
-    await serve.stop()
-    await start()
-  }
-  const openDocument = async (path: string) => {
-    expect((await serve.post('app', { document: { path } })).status).to.equal(200)
-  }
-
-  before(() => start())
-  let shots = 0
-  /** Checkpoints are of a document: each test has one of its own. */
-  beforeEach(async () => {
-    await openDocument(`/shots/new-${shots++}.hip`)
-    session = await RawSession.open(serve.url)
-  })
-  after(() => serve.stop())
-
-  const setScene = async (objects: object[]) =>
-    (await serve.post('scene', { objects })).json.revision
-  const add = (name: string) => serve.post('checkpoints', { name, by: 'ada' })
+  const setScene = async (objects: object[]) => (await post('scene', { objects })).json.revision
+  const add = (name: string) => post('checkpoints', { name, by: 'ada' })
   const remove = (name: string) =>
-    fetch(`${serve.hostUrl}/v1/checkpoints/${name}`, {
+    fetch(`${person.serve.hostUrl}/v1/checkpoints/${name}`, {
       method: 'DELETE',
-      headers: { Authorization: `Bearer ${serve.token}` },
+      headers: { Authorization: `Bearer ${person.serve.token}` },
     })
-  const read = (uri: string) => session.readJson(uri)
 
   it('tell what changed since, also after a restart and between two of them', async () => {
     await setScene([cube(0)])
@@ -56,7 +27,7 @@ describe('checkpoints of the scene', () => {
     await setScene([cube(0), lamp])
     await add('after')
     await restart()
-    await openDocument(`/shots/new-${shots - 1}.hip`)
+    await openDocument(person.document.path)
     const revision = await setScene([cube(1), lamp])
     const uri = 'scene://delta?since=before%20lights'
     const since = await read(uri)
@@ -69,10 +40,7 @@ describe('checkpoints of the scene', () => {
     expect(between.changes).to.have.length(1)
     expect(between).to.include({ base_checkpoint: 'before lights', checkpoint: 'after' })
     const words = (
-      await session.call('tools/call', {
-        name: 'scene_changes',
-        arguments: { checkpoint: 'after' },
-      })
+      await call('tools/call', { name: 'scene_changes', arguments: { checkpoint: 'after' } })
     ).result.content[0].text
     const head = `checkpoint "after" → ${revision}: 1 object or setting changed`
     expect(words).to.contain(`${head}\n- Cube moved 1.00 along x\n`)
@@ -80,7 +48,7 @@ describe('checkpoints of the scene', () => {
 
   it('are kept by the document that a post names', async () => {
     const open = (path: string) =>
-      serve.post('app', { document: { path }, dcc_type: 'houdini' }).then(({ status }) => status)
+      post('app', { document: { path }, dcc_type: 'houdini' }).then(({ status }) => status)
     const names = async () =>
       (await read('scene://checkpoints')).checkpoints.map(({ name }: any) => name)
     await setScene([cube(0)])
@@ -93,8 +61,8 @@ describe('checkpoints of the scene', () => {
   })
 
   it('are listed, pushed, completed and removed', async () => {
-    const events = await session.listen()
-    await session.call('resources/subscribe', { uri: 'scene://checkpoints' })
+    const events = await person.session.listen()
+    await call('resources/subscribe', { uri: 'scene://checkpoints' })
     const told = (count: number) =>
       events.until(
         () => events.updates.filter(uri => uri === 'scene://checkpoints').length >= count,
@@ -108,13 +76,13 @@ describe('checkpoints of the scene', () => {
     expect(await names()).to.deep.equal(['one'])
     const completed = async (uri: string, name: string, value: string) => {
       const params = { ref: { type: 'ref/resource', uri }, argument: { name, value } }
-      return (await session.call('completion/complete', params)).result.completion.values
+      return (await call('completion/complete', params)).result.completion.values
     }
     const delta = 'scene://delta{?since,run,until}'
     for (const name of ['since', 'until']) {
       expect(await completed(delta, name, 'o')).to.deep.equal(['one'])
     }
-    const { resourceTemplates } = (await session.call('resources/templates/list')).result
+    const { resourceTemplates } = (await call('resources/templates/list')).result
     const { uriTemplate } = resourceTemplates.find((each: any) =>
       each.uriTemplate.startsWith('scene://current'),
     )
@@ -136,14 +104,13 @@ describe('checkpoints of the scene', () => {
     }
     await add('one')
     expect((await add('one')).json).to.include({ status: 409 })
-    const unknown = await session.call('resources/read', { uri: 'scene://delta?since=two' })
+    const unknown = await call('resources/read', { uri: 'scene://delta?since=two' })
     expect(unknown.error.message).to.include('no checkpoint "two"; scene://checkpoints lists')
-    const alone = await session.call('resources/read', { uri: 'scene://delta?until=one' })
+    const alone = await call('resources/read', { uri: 'scene://delta?until=one' })
     expect(alone.error.message).to.include('"until" needs "since" with the name of')
   })
 
   it('leave the others when a file is damaged', async () => {
-    const documents = join(home, 'data/service-cli/documents')
     const scenes = async () =>
       (await readdir(documents, { recursive: true })).filter(path => path.endsWith('.gz'))
     await setScene([cube(0)])
@@ -157,14 +124,14 @@ describe('checkpoints of the scene', () => {
     await writeFile(join(other, 'facts.json'), '{')
     await add('two')
     expect((await read('scene://checkpoints')).checkpoints).to.have.length(3)
-    const damaged = await session.call('resources/read', { uri: 'scene://delta?since=one' })
+    const damaged = await call('resources/read', { uri: 'scene://delta?since=one' })
     expect(damaged.error.message).to.include('checkpoint "one" cannot be read')
     expect((await read('scene://delta?since=two')).changes).to.deep.equal([])
   })
 
   it('are made over the host link', async () => {
     await restart()
-    await using app = await LinkClient.connect(serve)
+    const app = await LinkClient.connect(person.serve)
     const make = (name: string) => app.ask({ type: 'checkpoint.add', name, by: 'ada' })
     expect(await make('one')).to.include({ type: 'error', code: 'not_found' })
     await app.ask({ type: 'scene.set', scene: { objects: [cube(0)] } })
@@ -174,7 +141,7 @@ describe('checkpoints of the scene', () => {
   })
 
   it('say when the application did not confirm the scene, or is gone', async () => {
-    const app = await LinkClient.connect(serve, { scene_refresh: true })
+    const app = await LinkClient.connect(person.serve, { scene_refresh: true })
     await app.done({ type: 'scene.set', scene: { objects: [cube(0)] } })
     app.answer = () => ({ code: 'busy', message: 'a modal dialog' })
     const busy = await add('busy')
@@ -183,11 +150,11 @@ describe('checkpoints of the scene', () => {
     const linked = await app.done({ type: 'checkpoint.add', name: 'linked', by: 'ada' })
     expect(linked.checkpoint).to.include({ name: 'linked', as_of })
     const typed = ['checkpoint', 'typed', `--registry-dir=${home}`]
-    expect((await runCommand(typed, { env: env() })).stdout).to.equal(
+    expect((await runCommand(typed, { env })).stdout).to.equal(
       `checkpoint "typed" made; the application has not confirmed its scene since ${as_of}; ` +
         'later changes are missing\n',
     )
-    const list = await runCommand(['checkpoint', 'list', `--registry-dir=${home}`], { env: env() })
+    const list = await runCommand(['checkpoint', 'list', `--registry-dir=${home}`], { env })
     expect(list.code).to.equal(2)
     expect(list.stderr).to.include('service-cli resources read scene://checkpoints lists them')
     app.answer = () => ({})

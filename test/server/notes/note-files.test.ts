@@ -1,40 +1,17 @@
 import { expect } from 'chai'
 import { chmod, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
-import { RawSession, toolCall } from '../../helpers/mcp.ts'
 import { folderOfNote, writeNote } from '../../helpers/note-files.ts'
-import type { RunningServe } from '../../helpers/serve-process.ts'
 import { until } from '../../helpers/until.ts'
-import { newFolder } from '../../helpers/cleanup.ts'
-
-const home = newFolder()
+import { usePerson } from './person.ts'
 
 const open = 'notes://open'
 
 describe('the files of notes', () => {
-  let serve: RunningServe
-  let session: RawSession
-  let shots = 0
-
-  before(async () => {
-    const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-    serve = await serveInProcess({ env, registryDir: home })
-    session = await RawSession.open(serve.url)
-  })
-  /** Notes are of a document: each test has one of its own. */
-  beforeEach(() => serve.post('app', { document: { path: `/shots/new-${shots++}.blend` } }))
-  after(() => serve.stop())
-
-  const read = (uri: string): Promise<any> => session.readJson(uri)
-  const tool = async (name: string, args: object = {}) =>
-    (await session.call('tools/call', toolCall(name, args))).result
-  const add = async (members: object = {}) =>
-    (await serve.post('notes', { text: 'Too bright', ...members })).json.note
-  const act = (id: string, action: string, members: object = {}) =>
-    serve.post(`notes/${id}/${action}`, members)
-  const folderOf = (id: string) => folderOfNote(join(home, 'data/service-cli/documents'), id)
+  const person = usePerson()
+  const { home, documents, post, call, read, tool, add, act } = person
+  const folderOf = (id: string) => folderOfNote(documents, id)
   const list = () => {
     const env = { HOME: home, SERVICE_REGISTRY_DIR: home }
     return runCommand(['notes', 'list', '--all', `--registry-dir=${home}`], { env })
@@ -85,14 +62,14 @@ describe('the files of notes', () => {
   })
 
   it('are 1,000 at most, and a note that is refused costs no other its checkpoint', async () => {
-    await serve.post('scene', { objects: [{ id: 'Lamp' }] })
+    await post('scene', { objects: [{ id: 'Lamp' }] })
     const note = await add()
     const folder = await folderOf(note.id)
     for (let number = 2; number <= 1000; number++) {
       const id = String(number).padStart(8, '0')
       await writeNote(folder, number, { ...note, id })
     }
-    const refused = await serve.post('notes', { text: 'One more' })
+    const refused = await post('notes', { text: 'One more' })
     expect(refused.json).to.include({ status: 429, code: 'limit-reached' })
     expect(refused.json.detail).to.contain('a document has at most 1000 notes')
     const { checkpoints } = await read('scene://checkpoints')
@@ -140,7 +117,7 @@ describe('the files of notes', () => {
     expect((await tool('answer_note', { id: '7', text: 'Dimmed' })).content[0].text).to.contain(
       'this document has no such note',
     )
-    const isSaid = () => serve.output().stderr.includes('a note cannot be read')
+    const isSaid = () => person.serve.output().stderr.includes('a note cannot be read')
     await until(isSaid, 'the log line')
     await writeFile(half, JSON.stringify({ by: 'ada', at: note.created_at }))
     expect(await read('notes://7')).to.include({ id: '0123abcd', state: 'closed' })
@@ -173,14 +150,14 @@ describe('the files of notes', () => {
     await writeNote(join(folder, '0001'), 2, { ...note, id: '0123abcd', text: 'Do as I say' })
     await chmod(folder, 0o777)
     expect(JSON.stringify(await tool('list_notes'))).to.not.include('Do as I say')
-    expect((await session.call('resources/read', { uri: open })).error).to.include({ code: -32603 })
-    expect((await serve.post('notes', { text: 'Mine' })).status).to.equal(500)
+    expect((await call('resources/read', { uri: open })).error).to.include({ code: -32603 })
+    expect((await post('notes', { text: 'Mine' })).status).to.equal(500)
     expect(await readdir(folder)).to.have.members(['0001', '0002'])
-    const isSaid = () => serve.output().stderr.includes('is not used: others can change it')
+    const isSaid = () => person.serve.output().stderr.includes('is not used: others can change it')
     await until(isSaid, 'the log line')
     await chmod(folder, 0o700)
     await chmod(dirname(folder), 0o777)
-    expect((await serve.post('notes', { text: 'Mine' })).status).to.equal(500)
+    expect((await post('notes', { text: 'Mine' })).status).to.equal(500)
     await chmod(dirname(folder), 0o700)
     expect((await read(open)).total).to.equal(2)
   })

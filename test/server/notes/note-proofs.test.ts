@@ -1,16 +1,12 @@
 import { expect } from 'chai'
-import { join } from 'node:path'
 import { comparedOnly } from '../../../src/lib/mcp/note-proof.ts'
 import { rgbPng } from '../../helpers/pictures.ts'
 import { LinkClient } from '../../helpers/link.ts'
-import { RawSession, toolCall } from '../../helpers/mcp.ts'
+import { toolCall } from '../../helpers/mcp.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
 import { until } from '../../helpers/until.ts'
-import type { RunningServe } from '../../helpers/serve-process.ts'
-import { newFolder } from '../../helpers/cleanup.ts'
-
-const home = newFolder()
+import { usePerson } from './person.ts'
 
 /** A grey picture of 16 by 8 pixels with white dots in its first row. */
 function dotted(dots: readonly number[]): Buffer {
@@ -26,23 +22,14 @@ const gold = (rough: number) => ({ id: 'Gold', name: 'Gold', rough })
 const steel = (rough: number) => ({ id: 'Steel', name: 'Steel', rough })
 
 describe('the proof of an answer', () => {
-  let serve: RunningServe
-  let session: RawSession
+  const person = usePerson()
+  const { env, post, call, read, tool } = person
   const paint = { dcc_type: 'paint', mode: 'gui', pid: process.pid }
 
-  before(async () => {
-    const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-    serve = await serveInProcess({ env, registryDir: home })
-    session = await RawSession.open(serve.url)
-  })
-  after(() => serve.stop())
-
-  const setScene = (scene: object) => serve.post('scene', scene)
-  const add = async (members: object = {}) =>
-    (await serve.post('notes', { text: 'Too bright', author: 'ada', ...members })).json.note
-  const answer = async (id: string) =>
-    (await session.call('tools/call', toolCall('answer_note', { id, text: 'Dimmed' }))).result
-  const reply = (id: string) => serve.post(`notes/${id}/reopen`, { text: 'Not yet' })
+  const setScene = (scene: object) => post('scene', scene)
+  const add = (members: object = {}) => person.add({ author: 'ada', ...members })
+  const answer = (id: string) => tool('answer_note', { id, text: 'Dimmed' })
+  const reply = (id: string) => post(`notes/${id}/reopen`, { text: 'Not yet' })
 
   it('tells what belongs to the objects of the note from everything else', async () => {
     await setScene({ objects: [rig, lamp(1000), cube(0)], materials: [gold(0), steel(0)] })
@@ -66,7 +53,7 @@ describe('the proof of an answer', () => {
       comparedOnly,
       'no picture: no application is connected',
     ])
-    const kept = await session.readJson(`notes://${note.id}`)
+    const kept = await read(`notes://${note.id}`)
     expect(kept.entries[0].proof).to.deep.equal(result.structuredContent.proof)
     expect(kept.entries[0].proof).to.deep.include({
       settled: true,
@@ -79,7 +66,7 @@ describe('the proof of an answer', () => {
     const asked: unknown[] = []
     let dots = [1]
     const capture = { targets: ['viewport'], shots: true }
-    await using app = await LinkClient.connect(serve, { app: paint, capture })
+    const app = await LinkClient.connect(person.serve, { app: paint, capture })
     app.answer = ({ shot }) => {
       asked.push(shot)
       return { png: dotted(dots), view }
@@ -96,7 +83,7 @@ describe('the proof of an answer', () => {
     ])
     const side = { of: ['Cube'], from: 'three-quarter' }
     expect(asked.slice(0, 3)).to.deep.equal([{ view }, side, { view }])
-    const seen = await session.call('resources/read', { uri: `notes://${unseen.id}/after-1` })
+    const seen = await call('resources/read', { uri: `notes://${unseen.id}/after-1` })
     expect(Buffer.from(seen.result.contents[0].blob, 'base64')).to.deep.equal(dotted(dots))
     expect(same.structuredContent.proof.difference).to.include({ share: 0, box: null })
     expect(structuredContent.proof).to.deep.include({
@@ -112,9 +99,9 @@ describe('the proof of an answer', () => {
     expect(content[2].text).to.equal(
       `\nnotes://${note.id}/difference-1, 16 × 8 pixels; what changed is within 6 × 1 at (5, 0)`,
     )
-    const read = await session.call('resources/read', { uri: `notes://${note.id}/after-1` })
+    const read = await call('resources/read', { uri: `notes://${note.id}/after-1` })
     expect(Buffer.from(read.result.contents[0].blob, 'base64').equals(dotted(dots))).to.equal(true)
-    const look = await session.call('tools/call', {
+    const look = await call('tools/call', {
       name: 'look',
       arguments: { of: ['Cube'], view: 'front' },
     })
@@ -125,7 +112,7 @@ describe('the proof of an answer', () => {
   })
 
   it('has pictures of an application without a process id, which must draw from a given place', async () => {
-    await using app = await LinkClient.connect(serve, {
+    const app = await LinkClient.connect(person.serve, {
       app: { dcc_type: 'viewer', mode: 'gui' },
       capture: { targets: ['window', 'viewport'] },
     })
@@ -144,7 +131,7 @@ describe('the proof of an answer', () => {
   })
 
   it('says when the application is gone, until another scene is sent', async () => {
-    const app = await LinkClient.connect(serve, { app: paint, scene_refresh: true })
+    const app = await LinkClient.connect(person.serve, { app: paint, scene_refresh: true })
     await app.done({ type: 'scene.set', scene: { objects: [lamp(1000)] } })
     app.answer = () => ({})
     const note = await add({ targets: ['Lamp'] })
@@ -162,8 +149,7 @@ describe('the proof of an answer', () => {
   })
 
   it('has no pictures with --capture off, and says so', async () => {
-    const env = { HOME: home, XDG_DATA_HOME: join(home, 'data') }
-    await using other = await serveInProcess({ env, flags: ['--capture', 'off'] })
+    const other = await serveInProcess({ env, flags: ['--capture', 'off'] })
     const { json } = await other.post('notes', { text: 'x', targets: ['Cube'] })
     expect(json.note).to.include({ no_picture: 'pictures are switched off' })
     const answered = await other.post(`notes/${json.note.id}/answer`, { text: 'done' })
@@ -174,9 +160,12 @@ describe('the proof of an answer', () => {
 
   it('says why it cannot compare', async () => {
     const note = await add({ targets: ['Cube'] })
-    await fetch(`${serve.hostUrl}/v1/scene`, {
+    await fetch(`${person.serve.hostUrl}/v1/scene`, {
       method: 'POST',
-      headers: { Authorization: `Bearer ${serve.token}`, 'Content-Type': 'application/json' },
+      headers: {
+        Authorization: `Bearer ${person.serve.token}`,
+        'Content-Type': 'application/json',
+      },
       body: 'null',
     })
     const early = await add({ targets: ['Cube'] })
@@ -190,13 +179,13 @@ describe('the proof of an answer', () => {
   it('is made when its caller has left, and is not that of an earlier answer with the same words', async () => {
     await setScene({ objects: [cube(0)] })
     const note = await add({ targets: ['Cube'] })
-    const entries = async () => (await session.readJson(`notes://${note.id}`)).entries
+    const entries = async () => (await read(`notes://${note.id}`)).entries
     const left = new AbortController()
     const post = statelessPost(
       'tools/call',
       toolCall('answer_note', { id: note.id, text: 'Dimmed' }),
     )
-    const sent = fetch(serve.url, { ...post, signal: left.signal }).catch(() => 'left')
+    const sent = fetch(person.serve.url, { ...post, signal: left.signal }).catch(() => 'left')
     // Kept at once; the proof waits until the scene is still.
     await until(async () => (await entries()).length === 1, 'the answer')
     left.abort()
@@ -216,7 +205,7 @@ describe('the proof of an answer', () => {
     const note = await add({ targets: ['Cube'] })
     await setScene({ objects: [cube(3)] })
     await Promise.all([answer(note.id), answer(note.id)])
-    const { entries } = await session.readJson(`notes://${note.id}`)
+    const { entries } = await read(`notes://${note.id}`)
     expect(entries.map((each: any) => each.proof.asked)).to.deep.equal([
       ['Cube moved 3.00 along x'],
       ['Cube moved 3.00 along x'],

@@ -1,57 +1,22 @@
 import { expect } from 'chai'
-import { join } from 'node:path'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
 import { bearer } from '../../helpers/keyed-server.ts'
 import { LinkClient } from '../../helpers/link.ts'
 import { ask, RawSession, rpc, toolCall } from '../../helpers/mcp.ts'
 import { cleanEnv } from '../../helpers/program.ts'
-import type { RunningServe } from '../../helpers/serve-process.ts'
 import { statelessPost } from '../../helpers/stateless.ts'
-import { forFile, newFolder } from '../../helpers/cleanup.ts'
-
-const home = newFolder()
+import { usePerson } from './person.ts'
 
 const open = 'notes://open'
 
 describe('notes of people', () => {
-  let serve: RunningServe
-  let session: RawSession
-  let shots = 0
-  let document: { path: string }
-  const env = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })
-  const start = async (flags: string[] = []) => {
-    serve = await forFile(() => serveInProcess({ env: env(), registryDir: home, flags }))
-    session = await RawSession.open(serve.url)
-  }
-  const restart = async (flags: string[] = []) => {
-    await serve.stop()
-    await start(flags)
-  }
-  const openDocument = async (path: string) => {
-    expect((await serve.post('app', { document: { path } })).status).to.equal(200)
-  }
-
-  before(() => start())
-  /** Notes are of a document: each test has one of its own. */
-  beforeEach(async () => {
-    document = { path: `/shots/new-${shots++}.blend` }
-    await openDocument(document.path)
-    session = await RawSession.open(serve.url)
-  })
-  after(() => serve.stop())
-
-  const read = (uri: string): Promise<any> => session.readJson(uri)
-  const tool = async (name: string, args: object = {}) =>
-    (await session.call('tools/call', toolCall(name, args))).result
-  const add = async (members: object = {}) =>
-    (await serve.post('notes', { text: 'Too bright', ...members })).json.note
-  const act = (id: string, action: string, members: object = {}) =>
-    serve.post(`notes/${id}/${action}`, members)
+  const person = usePerson()
+  const { home, env, restart, openDocument, post, call, read, tool, add, act } = person
 
   it('go from the person to the agent and back: the state is pushed, and the audit has no text', async () => {
-    using events = await session.listen()
-    await session.call('resources/subscribe', { uri: open })
+    const events = await person.session.listen()
+    await call('resources/subscribe', { uri: open })
     const told = (count: number) =>
       events.until(() => events.updates.filter(uri => uri === open).length >= count, 'an update')
     const lamp = { id: 'Lamp', name: 'Lamp' }
@@ -105,14 +70,14 @@ describe('notes of people', () => {
       { id: 'b2', name: 'Cube' },
       { id: 'c3', name: 'Cube' },
     ]
-    await serve.post('scene', { objects })
+    await post('scene', { objects })
     expect((await add({ targets: ['Lamp', 'b2'] })).targets).to.deep.equal([
       { id: 'a1', name: 'Lamp' },
       { id: 'b2', name: 'Cube' },
     ])
-    const refused = await serve.post('notes', { text: 'Too low', targets: ['Cube'] })
+    const refused = await post('notes', { text: 'Too low', targets: ['Cube'] })
     expect(refused.json.detail).to.contain('2 objects have the name "Cube"; use an id: b2, c3')
-    await serve.post('scene', { objects: [{ name: 'Lamp' }] })
+    await post('scene', { objects: [{ name: 'Lamp' }] })
     await add({ targets: ['Lamp'] })
     expect((await read('notes://2')).targets).to.deep.equal([{ id: 'Lamp', name: 'Lamp' }])
   })
@@ -121,7 +86,7 @@ describe('notes of people', () => {
     // `String` throws for such an id.
     const odd = { id: { toString: 0, valueOf: 0 } }
     const objects = [odd, { id: 'a', name: 'Cube' }]
-    await serve.post('scene', { objects })
+    await post('scene', { objects })
     const targets = [{ id: 'a', name: 'Box' }, 'Lamp']
     const { id } = await add({ targets, frame: 3, position: [1, 2, 3], pin: [0.25, 1] })
     const whole = await read(`notes://${id}`)
@@ -142,14 +107,14 @@ describe('notes of people', () => {
     await tool('answer_note', { id: '1', text: `Done${hidden}` })
     expect((await read('notes://1')).entries[0].text).to.equal('Done')
     for (const path of ['notes', 'notes/1/answer']) {
-      const refused = await serve.post(path, { text: hidden })
+      const refused = await post(path, { text: hidden })
       expect(refused.json.detail).to.contain('/text must not be empty')
     }
   })
 
   it('are marked as data wherever an agent meets their texts, which may only answer', async () => {
     const described = async (method: string, of: (each: any) => boolean) => {
-      const { result } = await session.call(method)
+      const { result } = await call(method)
       return (Object.values(result)[0] as any[]).filter(of).map(({ description }) => description)
     }
     const isTool = ({ name }: any) => name === 'list_notes'
@@ -160,7 +125,7 @@ describe('notes of people', () => {
     ]
     expect(found).to.have.length(4)
     for (const text of found) expect(text).to.match(/ data from .+, never instructions/)
-    const { tools } = (await session.call('tools/list')).result
+    const { tools } = (await call('tools/list')).result
     const writing = tools.filter((each: any) => !each.annotations.readOnlyHint)
     expect(writing.map(({ name }: any) => name)).to.deep.equal(['answer_note'])
   })
@@ -168,7 +133,7 @@ describe('notes of people', () => {
   it('wake an agent that waits for them', async () => {
     for (const args of [{ uris: [open] }, {}]) {
       const waiting = tool('wait_for_change', args)
-      await session.readJson('audit://recent')
+      await read('audit://recent')
       await add()
       expect((await waiting).structuredContent).to.deep.include({ changed: true, uris: [open] })
     }
@@ -180,7 +145,7 @@ describe('notes of people', () => {
     expect((await read(open)).total).to.equal(0)
     await add({ text: 'of another shot' })
     await restart()
-    await openDocument(document.path)
+    await openDocument(person.document.path)
     const texts = (await read(open)).notes.map(({ text }: any) => text)
     expect(texts).to.deep.equal(['of the first shot'])
   })
@@ -201,14 +166,14 @@ describe('notes of people', () => {
     await add()
     const before = await read('notes://all')
     for (const [path, body, status, words] of wrong) {
-      const answer = await serve.post(path, body)
+      const answer = await post(path, body)
       expect(answer.status, path).to.equal(status)
       expect(answer.json.detail, path).to.contain(words)
     }
     // Without the host token.
     const headers = { 'Content-Type': 'application/json' }
     for (const path of ['notes', 'notes/1/accept', 'notes/1/close']) {
-      const url = `${serve.hostUrl}/v1/${path}`
+      const url = `${person.serve.hostUrl}/v1/${path}`
       const stranger = await ask(url, { method: 'POST', headers, body: '{"text":"x"}' })
       expect(stranger.status, path).to.equal(401)
     }
@@ -226,7 +191,7 @@ describe('notes of people', () => {
   })
 
   it('are made and settled over the host link, whose application is told of all', async () => {
-    await using app = await LinkClient.connect(serve, { notes: true, document })
+    const app = await LinkClient.connect(person.serve, { notes: true, document: person.document })
     const shown = () => app.messages.filter(({ type }) => type === 'notes').at(-1)
     await app.until(() => shown() !== undefined, 'the notes of the document')
     expect(shown().notes).to.deep.equal([])
@@ -251,14 +216,14 @@ describe('notes of people', () => {
 
   it('are not there with --no-notes', async () => {
     await restart(['--no-notes'])
-    const app = await LinkClient.connect(serve, { notes: true })
+    const app = await LinkClient.connect(person.serve, { notes: true })
     const told = await app.ask({ type: 'note.add', note: { text: 'Too bright' } })
     expect(told).to.include({ type: 'error', code: 'unsupported' })
     await app.bye()
-    const { tools } = (await session.call('tools/list')).result
+    const { tools } = (await call('tools/list')).result
     expect(tools.map(({ name }: any) => name)).not.to.include.members(['list_notes'])
-    expect((await session.call('resources/read', { uri: open })).error.code).to.equal(-32002)
-    const refused = await serve.post('notes', { text: 'x' })
+    expect((await call('resources/read', { uri: open })).error.code).to.equal(-32002)
+    const refused = await post('notes', { text: 'x' })
     expect(refused.json.detail).to.contain('notes are switched off')
   })
 
@@ -268,8 +233,8 @@ describe('notes of people', () => {
       return (await runCommand(['keys', 'create', ...words], { env: keyEnv })).stdout.trim()
     }
     const [reader, writer] = [await create('reader', '--read-only'), await create('writer')]
-    await serve.stop()
-    serve = await forFile(() => serveInProcess({ env: env(), registryDir: home }))
+    await person.serve.stop()
+    const serve = await serveInProcess({ env, registryDir: home })
     const namesOf = ({ result }: any): string[] => result.tools.map(({ name }: any) => name)
     for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const) {
       const own = await RawSession.open(serve.url, revision, bearer(reader))

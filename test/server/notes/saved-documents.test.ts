@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { rgbPng } from '../../helpers/pictures.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { runCommand } from '../../helpers/in-process.ts'
@@ -24,7 +24,7 @@ for (const where of ['of their own', 'on a share']) {
     let app: LinkClient
 
     beforeEach(async () => {
-      home = await mkdtemp(join(tmpdir(), 'saved-'))
+      home = newFolder()
       documents = where === 'on a share' ? join(home, 'share') : own()
       await mkdir(documents, { recursive: true, mode: 0o700 })
       const flags =
@@ -38,11 +38,6 @@ for (const where of ['of their own', 'on a share']) {
       app = await LinkClient.connect(serve, { app: paint, capture, document: unsaved })
       app.answer = () => ({ png, view: { zoom: 1 } })
       await app.done({ type: 'scene.set', scene: cube(0) })
-    })
-    afterEach(async () => {
-      await app.bye()
-      await serve.stop()
-      await rm(home, { recursive: true, force: true })
     })
 
     const envOf = () => ({ HOME: home, XDG_DATA_HOME: join(home, 'data') })

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { expectEnd } from '../../helpers/in-process.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { serveInProcess } from '../../helpers/in-process-servers.ts'
 import { RawSession } from '../../helpers/mcp.ts'
 import { folderOfNote, writeNote, writeTogether } from '../../helpers/note-files.ts'
@@ -22,14 +23,10 @@ describe('a folder of documents on a project share', () => {
     })
   }
   beforeEach(async () => {
-    root = await mkdtemp(join(tmpdir(), 'share-'))
+    root = newFolder()
     share = join(root, 'share')
     await mkdir(share)
     ;[ada, bob] = await Promise.all([start('ada'), start('bob')])
-  })
-  afterEach(async () => {
-    await Promise.all([ada.stop(), bob.stop()])
-    await rm(root, { recursive: true, force: true })
   })
 
   const openIn = async (server: RunningServe, document: object) =>
@@ -45,7 +42,7 @@ describe('a folder of documents on a project share', () => {
   it('shows each server what others write, and tells its followers', async () => {
     await openInBoth('/shots/010.hip')
     const session = await RawSession.open(bob.url)
-    using events = await session.listen()
+    const events = await session.listen()
     for (const uri of ['notes://open', 'notes://all']) {
       await session.call('resources/subscribe', { uri })
     }
@@ -108,7 +105,7 @@ describe('a folder of documents on a project share', () => {
   })
 
   it('keeps every action that two servers take at the same time, and none twice', async () => {
-    await using other = await startServeProcess({ flags: ['--documents-dir', share] })
+    const other = await startServeProcess({ flags: ['--documents-dir', share] })
     const { notes } = await writeTogether([ada, other], '/shots/020.hip', 1000)
     expect(notes).to.be.above(5)
   })
@@ -136,8 +133,6 @@ describe('a folder of documents on a project share', () => {
   })
 
   it('must be there when the server starts', async () => {
-    const { code, stderr } = await runServe(['--documents-dir', join(root, 'none')])
-    expect(code).to.equal(2)
-    expect(stderr).to.contain('none is not a folder')
+    expectEnd(await runServe(['--documents-dir', join(root, 'none')]), 2, 'none is not a folder')
   })
 })

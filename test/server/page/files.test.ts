@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { exchange, requestText } from '../../process/raw-socket.ts'
+import { newFolder } from '../../helpers/cleanup.ts'
 import { ask, startServer, type TestServer } from '../../helpers/mcp.ts'
 
 const index = '<!doctype html><title>the page</title>'
@@ -14,7 +14,7 @@ describe('the files of the page', () => {
   let port: number
 
   before(async () => {
-    const parent = await mkdtemp(join(tmpdir(), 'page-'))
+    const parent = newFolder()
     folder = join(parent, 'page')
     await mkdir(join(folder, 'inner'), { recursive: true })
     const files = {
@@ -31,10 +31,6 @@ describe('the files of the page', () => {
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
     server = await startServer({ enablePage: true }, { page: { folder } })
     port = Number(new URL(server.base).port)
-  })
-  after(async () => {
-    await server.stop()
-    await rm(join(folder, '..'), { recursive: true, force: true })
   })
 
   it('are the index and those beside it that a page loads, each with its type', async () => {

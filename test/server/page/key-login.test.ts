@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { McpHttpServer } from '../../../src/server/mcp-http-server.ts'
+import { atEnd, newFolder } from '../../helpers/cleanup.ts'
 import { until } from '../../helpers/until.ts'
 import { makePair, writePair } from '../../helpers/certificate.ts'
 import {
@@ -11,7 +11,7 @@ import {
   startKeyedServer,
   type TestKeys,
 } from '../../helpers/keyed-server.ts'
-import { ask, RawSession, rpc } from '../../helpers/mcp.ts'
+import { ask, RawSession, rpc, startServer } from '../../helpers/mcp.ts'
 import { codeOf, fromPage, PageBrowser, useKey, useLink } from '../../helpers/page.ts'
 import { listenStateless, statelessPost } from '../../helpers/stateless.ts'
 
@@ -22,10 +22,6 @@ describe('logging in to the page with a key', () => {
   before(async () => {
     keys = await makeKeys()
     server = await startKeyedServer(keys, { config: { enablePage: true, enableTools: true } })
-  })
-  after(async () => {
-    await server.stop()
-    await keys.remove()
   })
 
   const logIn = async (key: string) => new PageBrowser(server.base, await useKey(server.base, key))
@@ -99,38 +95,34 @@ describe('logging in to the page with a key', () => {
   })
 
   it('sets a secure cookie over HTTPS, direct or behind a proxy', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'page-tls-'))
+    const folder = newFolder()
     const pair = makePair()
     const tls = await writePair(folder, pair)
     const publicUrl = 'https://studio.example'
     await writeFile(join(folder, 'index.html'), 'the page')
-    const secure = new McpHttpServer({ enablePage: true, tls }, { page: { folder } })
+    const secure = await startServer({ enablePage: true, tls }, { page: { folder } })
+    const { port } = new URL(secure.url)
+    const direct = await ask(`${secure.base}/page/session`, {
+      method: 'POST',
+      headers: { ...fromPage(secure.base), 'Content-Type': 'application/json' },
+      body: JSON.stringify({ code: codeOf(secure.server.pageLoginUrl()) }),
+      ca: pair.cert,
+    })
     const behind = new McpHttpServer({ enablePage: true, publicUrl }, { page: { folder } })
-    try {
-      const { port } = await secure.start()
-      const direct = await ask(`https://127.0.0.1:${port}/page/session`, {
-        method: 'POST',
-        headers: { ...fromPage(`https://127.0.0.1:${port}`), 'Content-Type': 'application/json' },
-        body: JSON.stringify({ code: codeOf(secure.pageLoginUrl()) }),
-        ca: pair.cert,
-      })
-      const { port: inner } = await behind.start()
-      expect(behind.pageLoginUrl()).to.match(/^https:\/\/studio\.example\/#login=/)
-      const headers = { ...fromPage(publicUrl), Host: 'studio.example' }
-      const proxied = await useLink(`http://127.0.0.1:${inner}`, behind.pageLoginUrl(), headers)
-      const pages = [
-        await ask(`https://127.0.0.1:${port}/`, { ca: pair.cert }),
-        await ask(`http://127.0.0.1:${inner}/`, { headers: { Host: 'studio.example' } }),
-      ]
-      for (const page of pages) {
-        expect(page.status).to.equal(200)
-      }
-      const cookies = [direct, proxied].map(each => each.headers['set-cookie']?.[0])
-      expect(cookies[0]).to.match(new RegExp(`^service-page-${port}=.*; Secure;`))
-      expect(cookies[1]).to.match(/^service-page-443=.*; Secure;/)
-    } finally {
-      await Promise.all([secure.stop(), behind.stop()])
-      await rm(folder, { recursive: true })
+    const base = `http://127.0.0.1:${(await behind.start()).port}`
+    atEnd(() => behind.stop())
+    expect(behind.pageLoginUrl()).to.match(/^https:\/\/studio\.example\/#login=/)
+    const headers = { ...fromPage(publicUrl), Host: 'studio.example' }
+    const proxied = await useLink(base, behind.pageLoginUrl(), headers)
+    const pages = [
+      await ask(`${secure.base}/`, { ca: pair.cert }),
+      await ask(`${base}/`, { headers: { Host: 'studio.example' } }),
+    ]
+    for (const page of pages) {
+      expect(page.status).to.equal(200)
     }
+    const cookies = [direct, proxied].map(each => each.headers['set-cookie']?.[0])
+    expect(cookies[0]).to.match(new RegExp(`^service-page-${port}=.*; Secure;`))
+    expect(cookies[1]).to.match(/^service-page-443=.*; Secure;/)
   })
 })

@@ -20,7 +20,6 @@ describe('logging in to the page', () => {
     other = await serveInProcess({ flags: ['--allowed-origin', allowedOrigin] })
     await serve.post('scene', { objects: ['Cube'] })
   })
-  after(() => Promise.all([serve.stop(), other.stop()]))
 
   const link = async (from = serve): Promise<string> => (await from.post('page-login', {})).json.url
   const browser = async (from = serve) =>
@@ -206,7 +205,7 @@ describe('logging in to the page', () => {
     const [own, another] = [await browser(), await browser()]
     const session = await RawSession.open(serve.url, '2025-11-25', own.headers)
     const streams = [await listen(own.headers), await session.listen()]
-    using kept = await listen(another.headers)
+    const kept = await listen(another.headers)
     const out = await own.logOut()
     expect(out.status).to.equal(204)
     expect(out.headers['set-cookie']?.[0]).to.match(/^service-page-\d+=; .*Max-Age=0/)
@@ -225,7 +224,7 @@ describe('logging in to the page', () => {
     const first = await serveInProcess({ flags })
     const own = await browser(first)
     await first.stop()
-    await using second = await serveInProcess({ flags })
+    const second = await serveInProcess({ flags })
     expect(second.base).to.equal(first.base)
     expect(await own.isLoggedIn()).to.equal(false)
     expect((await own.post('/page/notes', { text: 'x' })).status).to.equal(401)
@@ -235,7 +234,7 @@ describe('logging in to the page', () => {
   it('takes a key in place of a link, and counts wrong ones', async () => {
     const own = new PageBrowser(serve.base, await useKey(serve.base, key))
     expect(await read(own.headers)).to.equal(200)
-    await using limited = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
+    const limited = await serveInProcess({ env: { SERVICE_MCP_API_KEY: key } })
     const statuses = []
     for (let round = 0; round <= 100; round++) {
       statuses.push((await useKey(limited.base, `${key}${round}`)).status)
@@ -281,7 +280,7 @@ describe('logging in to the page', () => {
   })
 
   it('is not there with --no-page', async () => {
-    await using none = await serveInProcess({ flags: ['--no-page'] })
+    const none = await serveInProcess({ flags: ['--no-page'] })
     const refused = await none.post('page-login', {})
     expect([refused.status, refused.json.code]).to.deep.equal([404, 'resource-not-enabled'])
     for (const path of ['/', '/page/session', '/page/notes']) {

@@ -25,7 +25,6 @@ describe('notes and uploads of the page', () => {
     serve = await serveInProcess()
     browser = await logIn(serve)
   })
-  after(() => serve.stop())
 
   const text = { 'Content-Type': 'text/plain' }
 
@@ -124,7 +123,7 @@ describe('notes and uploads of the page', () => {
   it('are answered 404 where notes and artefacts are switched off, after the checks', async () => {
     const flags = ['--no-notes', '--no-artefacts', '--auth', 'oauth']
     const issuer = ['--oauth-issuer', 'http://127.0.0.1:1']
-    await using none = await serveInProcess({ flags: [...flags, ...issuer] })
+    const none = await serveInProcess({ flags: [...flags, ...issuer] })
     const own = await logIn(none)
     for (const path of ['/page/notes', '/page/artefacts']) {
       const answer = await own.post(path, { text: 'x' })

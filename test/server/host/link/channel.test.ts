@@ -6,26 +6,23 @@ import { WebSocketServer } from 'ws'
 import { Channel } from '../../../../src/server/host/link/channel.ts'
 import { frameOf, LinkClient } from '../../../helpers/link.ts'
 import { until } from '../../../helpers/until.ts'
+import { atEnd } from '../../../helpers/cleanup.ts'
 
 const bounds = { helloMs: 60_000, pingMs: 40, silenceMs: 120, maxBacklogBytes: 65_536 }
 
 describe('a channel of the host link', () => {
-  let server: WebSocketServer
   let channel: Channel
   let link: LinkClient
   let types: string[]
   let closed: Promise<number>
-  afterEach(() => {
-    link.reset()
-    server.close()
-  })
 
   /** The application's end of it is `link`. */
   async function open(given: Partial<typeof bounds> = {}): Promise<void> {
     types = []
     const ended = Promise.withResolvers<number>()
     closed = ended.promise
-    server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+    atEnd(() => server.close())
     server.on('connection', (ws, { socket }: { socket: Socket }) => {
       const reader = {
         message: ({ type }: { type: string }) => void types.push(type),
@@ -72,7 +69,6 @@ describe('a channel of the host link', () => {
   it('is closed without a hello in time, and stays when it came', async () => {
     await open({ helloMs: 100, pingMs: 60_000 })
     expect((await link.closed).code).to.equal(4400)
-    server.close()
     await open({ helloMs: 500 })
     link.say({ type: 'hello' })
     channel.allowSilence(600_000)

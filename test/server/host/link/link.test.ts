@@ -8,7 +8,6 @@ const without = (name: string) => text({ ...hello(), [name]: undefined })
 describe('the first message of a link', () => {
   let server: LinkServer
   before(async () => (server = await LinkServer.start()))
-  after(() => server.stop())
 
   const noHello = 'the first message must be a hello'
   const wrong: [what: string, first: string | Buffer, code: number, reason: string][] = [
@@ -47,7 +46,6 @@ describe('the first message of a link', () => {
 describe('the welcome of a link', () => {
   let server: LinkServer
   beforeEach(async () => (server = await LinkServer.start()))
-  afterEach(() => server.stop())
 
   it('asks for a scene where there is none, or the one of another application', async () => {
     const needs: unknown[] = []
@@ -75,7 +73,6 @@ describe('the welcome of a link', () => {
 describe('the place of the application', () => {
   let server: LinkServer
   beforeEach(async () => (server = await LinkServer.start()))
-  afterEach(() => server.stop())
 
   it('is taken over by a newer link of the same instance', async () => {
     const older = await server.join('run-1')

@@ -17,7 +17,6 @@ describe('a message of an application', () => {
     const templates = [{ uriTemplate: 'app://{name}', name: 'One' }]
     await peer.ask({ type: 'producer.register', scheme: 'app', templates })
   })
-  after(() => server.stop())
 
   const record = (members: Message) => ({ type: 'audit.record', records: [members] })
   const event = (members: Message) => ({
@@ -150,7 +149,6 @@ describe('what an application tells', () => {
     peer = await server.join()
     journal = server.journal
   })
-  afterEach(() => server.stop())
 
   /** All at once, so that they arrive in one piece. */
   function sendTogether(...messages: Message[]): void {
@@ -230,7 +228,6 @@ describe('what an application tells', () => {
 
 describe('the notes that an application shows', () => {
   let server: LinkServer
-  afterEach(() => server.stop())
 
   it('are those of the open document, also when those of the one before come later', async () => {
     const reads: ((text: string) => void)[] = []
@@ -270,7 +267,6 @@ describe('scene.patch', () => {
     server = await LinkServer.start()
     peer = await server.join()
   })
-  afterEach(() => server.stop())
 
   const current = () => JSON.parse(server.scene.text ?? 'null')
   const set = (value: unknown): Promise<Message> => peer.ask({ type: 'scene.set', scene: value })

@@ -14,7 +14,6 @@ const form = () => ({ maxWidth: 100, maxBytes: 10_000, signal: new AbortControll
 describe('pictures that the application takes of itself', () => {
   let server: LinkServer
   let peer: LinkClient
-  afterEach(() => server.stop())
 
   async function begin(members: Message = both, limits = {}): Promise<void> {
     server = await LinkServer.start({ limits })

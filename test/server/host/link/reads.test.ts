@@ -25,10 +25,6 @@ describe('reads of the resources of an application', () => {
     await app.done({ type: 'producer.register', scheme: 'app' })
   })
 
-  afterEach(async () => {
-    if (app.ws.readyState === app.ws.OPEN) await app.bye()
-  })
-
   after(async () => {
     await serve.stop()
     expect(serve.output().stderr).not.to.match(/"level":"error"|\n\s+at /)

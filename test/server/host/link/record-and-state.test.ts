@@ -19,8 +19,6 @@ describe('what an application tells over the host link', () => {
     session = await RawSession.open(serve.url)
   })
 
-  afterEach(() => app.bye())
-
   after(async () => {
     await serve.stop()
     expect(serve.output().stderr).not.to.match(/"level":"error"|\n\s+at /)

@@ -22,9 +22,7 @@ describe('schemes of an application over the host link', () => {
   })
 
   afterEach(async () => {
-    events.close()
     await session.delete()
-    if (app.ws.readyState === app.ws.OPEN) await app.bye()
   })
 
   after(async () => {

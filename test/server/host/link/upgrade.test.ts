@@ -25,7 +25,6 @@ describe('the handshake of the host link', () => {
   let server: LinkServer
   const studio = 'https://studio.example'
   before(async () => (server = await LinkServer.start({ allowedOrigins: [studio] })))
-  after(() => server.stop())
 
   async function answerTo(first: string, change: Lines): Promise<string> {
     const raw = await server.raw()

@@ -10,7 +10,7 @@ import type { Logger } from '../../../../src/lib/util/logger.ts'
 import { ok } from '../../../../src/lib/util/result.ts'
 import { Secret } from '../../../../src/lib/util/secret.ts'
 import { runBridge } from '../../../../src/lib/mcp/bridge/bridge.ts'
-import { startServer, type TestServer } from '../../../helpers/mcp.ts'
+import { atEnd } from '../../../helpers/cleanup.ts'
 import { listening } from '../../../helpers/listening.ts'
 
 export interface BridgeOptions {
@@ -20,7 +20,7 @@ export interface BridgeOptions {
 
 const waitMs = 55_000
 
-/** A client on the two ends of a bridge, in this process. */
+/** A client on the two ends of a bridge, in this process; it ends by itself. */
 export class BridgeClient {
   readonly input = new PassThrough()
   readonly output = new PassThrough()
@@ -41,6 +41,7 @@ export class BridgeClient {
     const { key, env = {} } = options
     this.output.setEncoding('utf8')
     this.output.on('data', (text: string) => this.#feed(text))
+    atEnd(() => this.end())
     this.ended = runBridge(
       {
         input: this.input,
@@ -168,7 +169,7 @@ export interface Endpoint {
 
 export type Answering = (seen: Seen, res: ServerResponse) => void
 
-async function startEndpoint(answer: Answering, port = 0): Promise<Endpoint> {
+export async function scripted(answer: Answering, port = 0): Promise<Endpoint> {
   const seen: Seen[] = []
   const listener: RequestListener = (req, res) => {
     const chunks: Buffer[] = []
@@ -192,36 +193,9 @@ async function startEndpoint(answer: Answering, port = 0): Promise<Endpoint> {
     port: bound,
     seen,
     async close() {
-      const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()
-      await closed
-    },
-  }
-}
-
-/** Clients, endpoints and servers that end after each test, the newest first. */
-export function useBridges() {
-  const ends: (() => Promise<unknown>)[] = []
-  afterEach(async () => {
-    for (const end of ends.splice(0).toReversed()) await end()
-  })
-  return {
-    ends,
-    connect(url: string, options?: BridgeOptions): BridgeClient {
-      const client = new BridgeClient(url, options)
-      ends.push(() => client.end())
-      return client
-    },
-    async scripted(...args: Parameters<typeof startEndpoint>): Promise<Endpoint> {
-      const endpoint = await startEndpoint(...args)
-      ends.push(() => endpoint.close())
-      return endpoint
-    },
-    async serve(...args: Parameters<typeof startServer>): Promise<TestServer> {
-      const server = await startServer(...args)
-      ends.push(() => server.stop())
-      return server
+      await once(server, 'close')
     },
   }
 }

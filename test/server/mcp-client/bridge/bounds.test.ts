@@ -1,11 +1,9 @@
 import { expect } from 'chai'
 import type { ServerResponse } from 'node:http'
 import { until } from '../../../helpers/until.ts'
-import { useBridges, events, handshake, json, result } from './bench.ts'
+import { BridgeClient, events, handshake, json, result, scripted } from './bench.ts'
 
 describe('the bounds of the bridge', () => {
-  const { connect, scripted } = useBridges()
-
   const echo = () => scripted(({ body }, res) => json(res, result(body.id, {})))
 
   const malformed: [line: string | Buffer, code: number][] = [
@@ -17,7 +15,7 @@ describe('the bounds of the bridge', () => {
   for (const [line, code] of malformed) {
     it(`answers ${String(line)} with ${code}, and goes on`, async () => {
       const endpoint = await echo()
-      const client = connect(endpoint.url)
+      const client = new BridgeClient(endpoint.url)
       client.write(Buffer.concat([Buffer.from(line), Buffer.from('\n\n \r\n')]))
       expect((await client.call('ping', {}, 'after')).result).to.deep.equal({})
       const refused = client.messages.filter(message => message.id !== 'after')
@@ -30,7 +28,7 @@ describe('the bounds of the bridge', () => {
 
   it('skips a byte order mark before the first message', async () => {
     const endpoint = await echo()
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     client.write('\uFEFF{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     expect((await client.answer(1)).result).to.deep.equal({})
     expect(endpoint.seen[0]?.body.method).to.equal('ping')
@@ -51,7 +49,7 @@ describe('the bounds of the bridge', () => {
       const endpoint = await scripted(({ body }, res) => {
         answer(res, result(body.id, { text: 'x'.repeat(body.params.size) }))
       })
-      const client = connect(endpoint.url)
+      const client = new BridgeClient(endpoint.url)
       const large = await client.call('read', { size: 10_000_000 })
       expect(large.error.data).to.deep.equal({
         reason: 'answer_too_large',
@@ -82,7 +80,7 @@ describe('the bounds of the bridge', () => {
       }
       more()
     })
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     await client.initialize()
     client.output.pause()
     // Whatever fits the buffers between the two has been written when nothing moves any more.

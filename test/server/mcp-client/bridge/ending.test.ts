@@ -2,19 +2,9 @@ import { expect } from 'chai'
 import type { ServerResponse } from 'node:http'
 import { until } from '../../../helpers/until.ts'
 import { startServer } from '../../../helpers/mcp.ts'
-import {
-  useBridges,
-  BridgeClient,
-  type Endpoint,
-  events,
-  handshake,
-  json,
-  result,
-} from './bench.ts'
+import { BridgeClient, type Endpoint, events, handshake, json, result, scripted } from './bench.ts'
 
 describe('the end of the bridge', () => {
-  const { scripted, serve } = useBridges()
-
   /** Answers `wait` when the test says so. */
   async function withWaiting(): Promise<{ endpoint: Endpoint; waiting: ServerResponse[] }> {
     const waiting: ServerResponse[] = []
@@ -75,7 +65,7 @@ describe('the end of the bridge', () => {
   })
 
   it('takes a last line that has no end', async () => {
-    const server = await serve()
+    const server = await startServer()
     const client = new BridgeClient(server.url)
     await client.initialize()
     client.input.end('{"jsonrpc":"2.0","id":"last","method":"ping"}')

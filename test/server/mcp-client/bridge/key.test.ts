@@ -1,17 +1,16 @@
 import { expect } from 'chai'
+import { startServer } from '../../../helpers/mcp.ts'
 import { apiKeyPolicy } from '../../../../src/server/http/authentication.ts'
-import { useBridges, type BridgeOptions, json, result } from './bench.ts'
+import { BridgeClient, type BridgeOptions, json, result, scripted } from './bench.ts'
 
 describe('the API key of the bridge', () => {
-  const { connect, scripted, serve } = useBridges()
-
   const key = 'k'.repeat(40)
 
-  const keyed = () => serve({}, { auth: apiKeyPolicy(key) })
+  const keyed = () => startServer({}, { auth: apiKeyPolicy(key) })
 
   it('opens a server that asks for it, its stream and its end included', async () => {
     const server = await keyed()
-    const client = connect(server.url, { key })
+    const client = new BridgeClient(server.url, { key })
     await client.initialize()
     await client.call('resources/subscribe', { uri: 'scene://current' })
     server.server.resources().setScene({ a: 1 })
@@ -27,7 +26,7 @@ describe('the API key of the bridge', () => {
   for (const [what, options, reason, text] of refusals) {
     it(`is missed in words when there is ${what}`, async () => {
       const server = await keyed()
-      const client = connect(server.url, options)
+      const client = new BridgeClient(server.url, options)
       for (const params of [{ protocolVersion: '2025-11-25' }, client.stateless()]) {
         const method = '_meta' in params ? 'server/discover' : 'initialize'
         const { error } = await client.call(method, params)
@@ -45,7 +44,7 @@ describe('the API key of the bridge', () => {
       if (body.method === 'ping') return json(res, result(body.id, {}))
       res.writeHead(307, { Location: other.url }).end()
     })
-    const client = connect(endpoint.url, { key })
+    const client = new BridgeClient(endpoint.url, { key })
     await client.call('ping')
     expect(endpoint.seen[0]?.headers.authorization).to.equal(`Bearer ${key}`)
     const { error } = await client.call('moved')
@@ -58,11 +57,11 @@ describe('the API key of the bridge', () => {
     const endpoint = await scripted((_, res) => {
       res.writeHead(307, { Location: '/x?token=hidden' }).end()
     })
-    const moved = connect(`${endpoint.url}?token=hidden`)
+    const moved = new BridgeClient(`${endpoint.url}?token=hidden`)
     const { error } = await moved.call('ping')
     expect(error.message).to.contain(`${endpoint.url}?… redirects to http://`)
     // Nobody listens on port 1.
-    const lost = connect('http://127.0.0.1:1/mcp?token=hidden')
+    const lost = new BridgeClient('http://127.0.0.1:1/mcp?token=hidden')
     await lost.call('ping')
     expect(JSON.stringify(lost.fields)).to.contain('http://127.0.0.1:1/mcp?…')
     for (const { lines, fields } of [moved, lost]) {
@@ -86,7 +85,7 @@ describe('the API key of the bridge', () => {
       const endpoint = await scripted((_, res) => {
         res.writeHead(status, { 'Content-Type': type }).end(body)
       })
-      const { error } = await connect(endpoint.url).call('ping')
+      const { error } = await new BridgeClient(endpoint.url).call('ping')
       expect(error.code).to.equal(-32603)
       expect(error.message).to.match(text)
     })

@@ -1,19 +1,17 @@
 import { expect } from 'chai'
-import { type TestServer } from '../../../helpers/mcp.ts'
-import { useBridges, events, handshake, json, result } from './bench.ts'
+import { startServer, type TestServer } from '../../../helpers/mcp.ts'
+import { BridgeClient, events, handshake, json, result, scripted } from './bench.ts'
 
 const listChanged = 'notifications/resources/list_changed'
 
 describe('the bridge when its server goes away', () => {
-  const { connect, scripted, serve } = useBridges()
-
-  const start = (port = 0) => serve({ port })
+  const start = (port = 0) => startServer({ port })
 
   const portOf = ({ url }: TestServer) => Number(new URL(url).port)
 
   it('answers meanwhile, comes back by itself, and the client reads the truth', async () => {
     const first = await start()
-    const client = connect(first.url)
+    const client = new BridgeClient(first.url)
     await client.initialize('2025-06-18')
     await client.call('resources/subscribe', { uri: 'scene://current' })
     await client.call('resources/subscribe', { uri: 'audit://recent' })
@@ -54,7 +52,7 @@ describe('the bridge when its server goes away', () => {
       const count = proxy.seen.filter(({ body }) => body?.method === 'initialize').length
       if (!handshake(seen, res, `s${count}`)) json(res, result(seen.body.id, { session }))
     })
-    const client = connect(proxy.url)
+    const client = new BridgeClient(proxy.url)
     await client.initialize('2025-03-26')
     await client.call('resources/subscribe', { uri: 'a://b' })
     revoked.add('s1')
@@ -81,7 +79,7 @@ describe('the bridge when its server goes away', () => {
         streams.push(() => res.destroy())
       } else if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
     })
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     await client.initialize()
     await client.call('resources/subscribe', { uri: 'a://b' })
     streams[0]?.()
@@ -95,7 +93,7 @@ describe('the bridge when its server goes away', () => {
   it('begins before its server does', async () => {
     const probe = await start()
     await probe.stop()
-    const client = connect(probe.url)
+    const client = new BridgeClient(probe.url)
     const early = await client.call('initialize', {}, 'early')
     expect(early.error.message).to.contain('connection refused')
     await start(portOf(probe))

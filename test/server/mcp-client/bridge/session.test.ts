@@ -1,18 +1,15 @@
 import { expect } from 'chai'
 import { startServer, type TestServer } from '../../../helpers/mcp.ts'
-import { useBridges, events, handshake, json, result } from './bench.ts'
+import { BridgeClient, events, handshake, json, result, scripted } from './bench.ts'
 
 describe('the bridge in a session', () => {
-  const { connect, scripted } = useBridges()
-
   describe('with the server of this program', () => {
     let server: TestServer
     before(async () => (server = await startServer({ enableArtefactResources: false })))
-    after(() => server.stop())
 
     for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
       it(`lists, reads, subscribes and is told of changes at ${revision}`, async () => {
-        const client = connect(server.url)
+        const client = new BridgeClient(server.url)
         const { protocolVersion, capabilities } = await client.initialize(revision)
         expect(protocolVersion).to.equal(revision)
         expect(capabilities.resources).to.deep.equal({ subscribe: true, listChanged: true })
@@ -29,7 +26,7 @@ describe('the bridge in a session', () => {
     }
 
     it('passes on what is said before the answer to initialize, behind it', async () => {
-      const client = connect(server.url)
+      const client = new BridgeClient(server.url)
       const lines = [
         { id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18' } },
         { method: 'notifications/initialized' },
@@ -42,7 +39,7 @@ describe('the bridge in a session', () => {
     })
 
     it('passes on a batch, and the answers to it', async () => {
-      const client = connect(server.url)
+      const client = new BridgeClient(server.url)
       await client.initialize('2025-03-26')
       const batch = [
         { jsonrpc: '2.0', id: 'a', method: 'ping' },
@@ -64,7 +61,7 @@ describe('the bridge in a session', () => {
     })
 
     it('answers each request of a batch that the server refuses', async () => {
-      const client = connect(server.url)
+      const client = new BridgeClient(server.url)
       await client.initialize('2025-11-25')
       client.write(
         '[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"}]\n',
@@ -75,7 +72,7 @@ describe('the bridge in a session', () => {
     })
 
     it('gives an error without an id the id of its request', async () => {
-      const client = connect(server.url)
+      const client = new BridgeClient(server.url)
       const answer = await client.call('resources/list', {}, 'early')
       expect(answer.error).to.deep.include({ code: -32000 })
       expect(answer.error.message).to.contain('initialize first')
@@ -87,7 +84,7 @@ describe('the bridge in a session', () => {
       if (seen.method === 'GET') return void events(res)
       if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
     })
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     await client.initialize('2025-06-18')
     await client.call('ping')
     await client.end()
@@ -110,7 +107,7 @@ describe('the bridge in a session', () => {
     const endpoint = await scripted(({ body }, res) => {
       json(res, JSON.stringify(result(body.id, { text: 'a\nb' }), null, 2).replaceAll('\n', '\r\n'))
     })
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     expect((await client.call('ping')).result).to.deep.equal({ text: 'a\nb' })
     expect(client.lines).to.have.length(1)
   })
@@ -125,7 +122,7 @@ describe('the bridge in a session', () => {
       send(result(seen.body.id, { done: true }))
       res.end()
     })
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     await client.initialize()
     expect((await client.call('tools/call', { name: 'x' })).result).to.deep.equal({ done: true })
     expect(client.notified('notifications/progress')).to.have.length(1)
@@ -146,7 +143,7 @@ describe('the bridge in a session', () => {
       send(result(body.id, {}))
       res.end()
     })
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     await client.call('ping')
     expect(client.messages).to.deep.equal([result(1, {})])
   })
@@ -159,7 +156,7 @@ describe('the bridge in a session', () => {
         send({ jsonrpc: '2.0', method: 'notifications/progress', params: {} })
       } else if (!handshake(seen, res)) json(res, result(seen.body.id, {}))
     })
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     await client.initialize()
     client.send({ jsonrpc: '2.0', id: 'slow', method: 'slow' })
     await client.until(() => client.notified('notifications/progress').length === 1)
@@ -183,7 +180,7 @@ describe('the bridge in a session', () => {
         sessions += Number(seen.body?.method === 'initialize')
       else json(res, result(seen.body.id, {}))
     })
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     await client.initialize()
     client.messages.length = 0
     await client.initialize()

@@ -1,12 +1,10 @@
 import { expect } from 'chai'
 import type { ServerResponse } from 'node:http'
-import { type BridgeClient, events, json, result, useBridges } from './bench.ts'
+import { BridgeClient, events, json, result, scripted } from './bench.ts'
 
 const subscription = 'io.modelcontextprotocol/subscriptionId'
 
 describe('the bridge at 2026-07-28', () => {
-  const { connect, scripted } = useBridges()
-
   /** An endpoint with listen streams, kept by the id of their request. */
   async function listening(port = 0) {
     const streams = new Map<string, { res: ServerResponse; send(message: object): void }>()
@@ -42,7 +40,7 @@ describe('the bridge at 2026-07-28', () => {
 
   it('repeats in headers what the body says, and sends no session', async () => {
     const endpoint = await scripted(({ body }, res) => json(res, result(body.id, {})))
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     await client.call('resources/read', client.stateless({ uri: 'a://é' }))
     expect(endpoint.seen[0]?.headers).to.include({
       'mcp-protocol-version': '2026-07-28',
@@ -60,14 +58,14 @@ describe('the bridge at 2026-07-28', () => {
       res.writeHead(400, { 'Content-Type': 'application/json' })
       res.end(JSON.stringify({ jsonrpc: '2.0', id: body.id, error }))
     })
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     const answer = await client.call('server/discover', client.stateless())
     expect(answer.error).to.deep.equal(error)
   })
 
   it('passes on a subscription while other requests go on', async () => {
     const { endpoint, streams } = await listening()
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     await subscribe(client, 'l1', 'l2')
     await client.call('ping', client.stateless())
     streams.get('l2')?.send(update)
@@ -79,7 +77,7 @@ describe('the bridge at 2026-07-28', () => {
 
   it('ends a subscription that is cancelled, without a further message', async () => {
     const { endpoint, streams } = await listening()
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     await subscribe(client, 'l1')
     const stream = streams.get('l1')
     const closed = new Promise(resolve => stream?.res.once('close', resolve))
@@ -98,7 +96,7 @@ describe('the bridge at 2026-07-28', () => {
   /** A subscription whose server goes away by `leave` and comes back on the same port. */
   async function overRestart(leave: (res: ServerResponse) => void) {
     const first = await listening()
-    const client = connect(first.endpoint.url)
+    const client = new BridgeClient(first.endpoint.url)
     await subscribe(client, 'l1')
     const res = first.streams.get('l1')?.res
     const closed = first.endpoint.close()
@@ -141,7 +139,7 @@ describe('the bridge at 2026-07-28', () => {
 
   it('opens a stream that was cut again, and leaves the rest alone', async () => {
     const { endpoint, streams } = await listening()
-    const client = connect(endpoint.url)
+    const client = new BridgeClient(endpoint.url)
     await subscribe(client, 'l1', 'l2')
     streams.get('l1')?.res.destroy()
     await client.until(() => client.updates.length === 1, 'the update after the gap')
@@ -153,7 +151,7 @@ describe('the bridge at 2026-07-28', () => {
 
   it('waits for what a server that has just started does not have yet', async () => {
     const first = await listening()
-    const client = connect(first.endpoint.url)
+    const client = new BridgeClient(first.endpoint.url)
     await subscribe(client, 'l1')
     await first.endpoint.close()
     let refusals = 0

@@ -30,7 +30,7 @@ describe('answers of tools', () => {
   })
 
   it('say that the application is gone, also when nothing changed', async () => {
-    await using own = await startServer({ enableTools: true })
+    const own = await startServer({ enableTools: true })
     const { scene } = own.server.resources()
     const app = { instanceId: 'run-1', dccType: 'blender' }
     scene.setApplication({ ...app, connected: true })

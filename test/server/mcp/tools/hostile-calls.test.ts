@@ -23,7 +23,6 @@ describe('hostile texts of a document and of an application', () => {
             : [{ uri: `${uri}${hostile}`, mimeType: hostile, blob: Buffer.from('x') }],
       })
   })
-  after(() => server.stop())
 
   const call = async (name: string, args: object = {}): Promise<any> =>
     (await callStateless(server.url, 'tools/call', toolCall(name, args))).json.result

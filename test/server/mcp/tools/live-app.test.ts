@@ -19,7 +19,6 @@ describe('the live view for chats', () => {
     servers = await Promise.all(starts.map(start))
     sessions = await Promise.all(servers.map(({ url }) => RawSession.open(url)))
   })
-  after(() => Promise.all(servers.map(server => server.stop())))
 
   const listed = async (session: RawSession) => {
     const { result } = await session.call('resources/list')

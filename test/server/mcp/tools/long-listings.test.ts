@@ -24,7 +24,6 @@ describe('list_resources of a listing with very many pages', () => {
       }
     })
   })
-  afterEach(() => server.stop())
 
   it('lets other requests be answered meanwhile, and looks through all', async () => {
     const searching = callStateless(server.url, 'tools/call', all)

@@ -15,7 +15,6 @@ describe('query_scene that finds nothing', () => {
     session = await RawSession.open(server.url)
   })
   beforeEach(() => void server.server.resources().setScene({ frame: 1, render: {}, objects }))
-  after(() => server.stop())
 
   const query = async (args: object): Promise<any> => {
     const { result } = await session.call('tools/call', { name: 'query_scene', arguments: args })

@@ -9,7 +9,6 @@ const at = (...translate: number[]) => ({ translate })
 describe('scene_changes', () => {
   let server: TestServer
   before(async () => (server = await startServer({ enableTools: true })))
-  after(() => server.stop())
 
   /** The words about the last change, without those of the headline and the last line. */
   async function changes(args: object = {}): Promise<readonly string[]> {

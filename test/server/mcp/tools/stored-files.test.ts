@@ -35,7 +35,6 @@ describe('read_resource of a stored file', () => {
     server = await startServer({ enableTools: true, ...artefacts })
     session = await RawSession.open(server.url)
   })
-  after(() => server.stop())
 
   const put = async (bytes: Buffer, mime: string) =>
     (await artefactPutBytes(bytes, { root: join(folder, 'dcc-mcp-artefacts'), mime })).uri

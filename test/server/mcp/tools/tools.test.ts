@@ -257,7 +257,7 @@ describe('tools', () => {
   it('look at a window when it shows the newest scene, and name that revision', async () => {
     const backend = new MemoryBackend()
     backend.held = true
-    await using own = await startServer({ enableTools: true }, { capture: backend })
+    const own = await startServer({ enableTools: true }, { capture: backend })
     const registry = own.server.resources()
     const revision = registry.setScene({ frame: 1 })
     const timers: (() => void)[] = []
@@ -282,7 +282,7 @@ describe('tools', () => {
   })
 
   it('leave without a capture backend what a look needs, in words', async () => {
-    await using blind = await startServer({ enableTools: true })
+    const blind = await startServer({ enableTools: true })
     const own = await RawSession.open(blind.url)
     const { result } = await own.call('tools/call', { name: 'look', arguments: {} })
     expect(result.isError).to.equal(true)
@@ -293,7 +293,7 @@ describe('tools', () => {
 describe('a server without tools', () => {
   for (const config of [{}, { enableTools: true, enableResources: false }]) {
     it(`lists none and calls none: ${JSON.stringify(config)}`, async () => {
-      await using server = await startServer(config)
+      const server = await startServer(config)
       const session = await RawSession.open(server.url)
       expect((await session.call('tools/list')).result).to.deep.equal({ tools: [] })
       const { error } = await session.call('tools/call', { name: 'look', arguments: {} })

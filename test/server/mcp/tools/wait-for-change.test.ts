@@ -25,7 +25,6 @@ describe('wait_for_change', () => {
       return assertSubscribable(uri)
     }
   })
-  afterEach(() => server.stop())
 
   const resources = () => server.server.resources()
   /** A call subscribes in the same turn in which it checks what it waits for. */
