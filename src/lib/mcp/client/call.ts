@@ -148,6 +148,8 @@ function failureOf(ended: Exclude<Exchanged, { kind: 'ended' }>, asked: Asked): 
 
 function unreachable(url: URL, reason: string): ServiceError {
   return new ServiceError('network_failed', `${shownUrl(url)} cannot be reached: ${reason}`, {
-    hint: 'service-cli instances shows what runs here',
+    hint: reason.startsWith('TLS failed')
+      ? 'check the certificate; NODE_EXTRA_CA_CERTS names a private authority'
+      : 'service-cli instances shows what runs here',
   })
 }
