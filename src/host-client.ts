@@ -38,6 +38,8 @@ export type EventInput = z.input<typeof eventsPost>['events'][number]
 
 export type LinkState = 'connecting' | 'connected' | 'waiting' | 'ended'
 export type PictureRequest = Extract<ServerMessage, { type: 'capture' }>
+/** `answer` needs a text. */
+export type NoteAction = 'answer' | 'accept' | 'reopen' | 'close'
 export type PictureFile = Blob | Uint8Array<ArrayBuffer>
 
 /** A picture, with what docs/host-link.md ("Messages of the server") says of `view`. */
@@ -89,6 +91,7 @@ type Answer = { type: 'ok' | 'error'; id?: string; code: string; message: string
 /** Connects, and connects again whenever the connection is lost, until `close`. */
 export class HostClient {
   readonly #options: HostClientOptions
+  readonly #url: string
   readonly #onError: (error: HostLinkError) => void
   readonly #instanceId = crypto.getRandomValues(new Uint32Array(4)).join('-')
   readonly #scene = new SceneCopy()
@@ -109,9 +112,11 @@ export class HostClient {
   #isFollowed = true
 
   constructor(options: HostClientOptions) {
-    if (!options.token)
-      throw new TypeError('HostClient needs a token: this one is empty or undefined')
+    if (!options?.token) throw new TypeError('HostClient needs a token, not an empty one')
     this.#options = options
+    this.#url = options.url ?? 'http://127.0.0.1:8765/host'
+    if (!/^(http|ws)s?:/.test(this.#url) || !URL.canParse(this.#url))
+      throw new TypeError(`HostClient needs an HTTP address as its url, not "${this.#url}"`)
     this.#onError = options.onError ?? console.error
     this.#document = options.document
     void this.#open()
@@ -159,8 +164,7 @@ export class HostClient {
     return answer.note
   }
 
-  /** `action`: `answer`, which has a text, `accept`, `reopen` or `close`. */
-  async actOnNote(note: string, action: string, by?: string, text?: string): Promise<void> {
+  async actOnNote(note: string, action: NoteAction, by?: string, text?: string): Promise<void> {
     await this.#ask({ type: 'note.act', note, action, by, text })
   }
 
@@ -186,13 +190,13 @@ export class HostClient {
   }
 
   async #open(): Promise<void> {
-    const { url = 'http://127.0.0.1:8765/host', token: given, onStatus } = this.#options
+    const { token: given, onStatus } = this.#options
     onStatus?.('connecting', null)
     try {
       const token = typeof given === 'string' ? given : await given()
       if (this.#isEnded) return
       const headers = { Authorization: `Bearer ${token}` }
-      const address = url.replace(/^http/, 'ws')
+      const address = this.#url.replace(/^http/, 'ws')
       // A page cannot send headers with a WebSocket: its hello has the token.
       const isPage = pageOrigin !== undefined
       const form = isPage ? subprotocol : { protocols: subprotocol, headers }
@@ -207,7 +211,7 @@ export class HostClient {
       socket.onclose = ({ code, reason }) => {
         const text = reason || `the connection was closed (${code})`
         const failure = new HostLinkError(closes[code] ?? 'disconnected', text)
-        void this.#closed(isOpen ? failure : whyNotOpen(url, headers))
+        void this.#closed(isOpen ? failure : whyNotOpen(this.#url, headers))
       }
     } catch (error) {
       void this.#closed(new HostLinkError('unreachable', String(error)))
@@ -396,7 +400,7 @@ class SceneCopy {
 
   patch({ objects = [], removed = [], members = {} }: SceneChanges): void {
     const known = this.#objects
-    if (known === null || !this.#scene) throw new TypeError('no scene whose objects have ids')
+    if (!known || !this.#scene) throw new TypeError('call setScene first: its objects need ids')
     for (const id of removed) known.delete(id)
     for (const object of objects) known.set(object.id, object)
     for (const id of [...removed, ...objects.map(({ id }) => id)]) this.#ids.add(id)

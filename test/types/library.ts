@@ -62,6 +62,9 @@ client.setScene({ objects: [{ id: 'Cube' }] })
 client.patchScene({ objects: [{ id: 'Cube' }], removed: ['Light'] })
 // @ts-expect-error an object has an id
 client.patchScene({ objects: [{ name: 'Cube' }] })
+void client.actOnNote('a1b2c3d4', 'answer', 'ada', 'done')
+// @ts-expect-error no such action
+void client.actOnNote('a1b2c3d4', 'delete')
 // @ts-expect-error a client says which application it is
 new HostClient({ token: 'token' })
 

@@ -228,6 +228,14 @@ describe('the host client in Node', () => {
     }
   })
 
+  it('refuses to begin with no options, or with another address than one of HTTP', () => {
+    expect(() => new HostClient(undefined as never)).to.throw(TypeError, 'needs a token')
+    for (const url of ['nonsense', 'localhost:8765/host', 'http://']) {
+      const options = { url, token: 'token', app: { dcc_type: 'viewer' } }
+      expect(() => new HostClient(options)).to.throw(TypeError, `"${url}"`)
+    }
+  })
+
   it('waits while another application is connected, and names it', async () => {
     await LinkClient.connect(serve)
     client = new RecordingClient({ url: serve.hostUrl, token: serve.token })
