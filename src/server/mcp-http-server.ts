@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http'
 import { checkLimits } from '../lib/config/limits.ts'
+import { ServiceError } from '../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../lib/util/logger.ts'
 import { ok } from '../lib/util/result.ts'
 import { type Clock, monotonicClock, systemClock } from '../lib/util/time.ts'
@@ -161,7 +162,8 @@ export class McpHttpServer {
 
   #assemble(): Handlers {
     if (this.#app !== null) {
-      throw new Error('a server is served once, by start() or by requestListener(): make a new one')
+      const message = 'a server is served once, by start() or by requestListener(): make a new one'
+      throw new ServiceError('usage_invalid', message)
     }
     const { auth = openPolicy, accessLog = accessLogOn(this.#log), metrics } = this.#parts
     const { notes, oauth, documents = [] } = this.#parts

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
+import { ServiceError } from '../../src/lib/util/errors.ts'
 import { newFolder } from '../helpers/cleanup.ts'
 import { ask, startServer } from '../helpers/mcp.ts'
 import { openFolder } from '../unit/artefacts/support.ts'
@@ -27,8 +28,8 @@ describe('McpHttpServer', () => {
     const mounted = new McpHttpServer()
     const http = createServer(mounted.requestListener())
     expect(() => mounted.requestListener()).to.throw('is served once')
-    const failure = await mounted.start().catch((error: Error) => error.message)
-    expect(failure).to.contain('is served once')
+    const failure = await mounted.start().catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(ServiceError).with.property('code', 'usage_invalid')
     await mounted.stop()
     http.close()
   })
