@@ -183,6 +183,9 @@ const event = z
     return { ...rest, toolCallId: tool_call_id, jobId: job_id, correlationId: correlation_id }
   })
 
+/** Of a buffer: how many events it keeps, and the bytes of the message of one. */
+export const eventBounds = { maxlen: integer(1, 10_000), maxMessageBytes: integer(1, 64 * 1024) }
+
 export const eventsPost = z.object({ events: z.array(event).max(maxBatch) })
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -283,8 +286,8 @@ export const messages = {
   'audit.record': auditPost,
   'events.open': z.object({
     session_id: sessionId,
-    maxlen: optional(integer(1, 10_000)),
-    max_message_bytes: optional(integer(1, 64 * 1024)),
+    maxlen: optional(eventBounds.maxlen),
+    max_message_bytes: optional(eventBounds.maxMessageBytes),
   }),
   'events.append': eventsPost.extend({ session_id: sessionId }),
   // Their lists are checked with the scheme that they are of.

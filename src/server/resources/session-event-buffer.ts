@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { eventLevel } from '../../lib/host-link/messages.ts'
+import { eventBounds, eventLevel } from '../../lib/host-link/messages.ts'
 import { firstIssue } from '../../lib/util/first-issue.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'
 import { boundedJson } from './bounded-json.ts'
@@ -9,6 +9,12 @@ export const defaultEventLimit = 100
 
 /** Bytes of the `metadata` of one event. */
 const maxEventMetadataBytes = 4 * 1024
+
+const optionsForm = z.strictObject({
+  sessionId: z.string().min(1),
+  maxlen: eventBounds.maxlen.default(1000),
+  maxMessageBytes: eventBounds.maxMessageBytes.default(4096),
+})
 
 const textOrNull = z.string().nullable().default(null)
 const form = z.object({
@@ -53,9 +59,9 @@ export interface SessionEvent {
 export interface SessionEventBufferOptions {
   /** Part of the URI, percent-encoded there. */
   sessionId: string
-  /** Events retained; the oldest go first. Default 1000. */
+  /** Events retained, 1 to 10,000; the oldest go first. Default 1000. */
   maxlen?: number
-  /** Bytes of UTF-8 of one message; longer ones are cut at a character. Default 4096. */
+  /** Bytes of UTF-8 of one message, 1 to 65,536; longer ones are cut at a character. Default 4096. */
   maxMessageBytes?: number
 }
 
@@ -86,8 +92,11 @@ export class SessionEventBuffer {
   #newest = 0
   #dropped = 0
 
+  /** Throws `TypeError` for an invalid option, which it names. */
   constructor(options: SessionEventBufferOptions) {
-    const { sessionId, maxlen = 1000, maxMessageBytes = 4096 } = options
+    const { success, data, error } = optionsForm.safeParse(options)
+    if (!success) throw new TypeError(`invalid options of events: ${firstIssue(error)}`)
+    const { sessionId, maxlen, maxMessageBytes } = data
     this.uri = `events://session/${encodeURIComponent(sessionId)}`
     this.sessionId = sessionId
     this.#maxlen = maxlen

@@ -25,6 +25,19 @@ describe('SessionEventBuffer', () => {
     })
   }
 
+  const wrong: [member: string, options: object][] = [
+    ['sessionId', {}],
+    ['maxlen', { sessionId: 's', maxlen: NaN }],
+    ['maxlen', { sessionId: 's', maxlen: 10_001 }],
+    ['maxMessageBytes', { sessionId: 's', maxMessageBytes: 0 }],
+    ['maxLen', { sessionId: 's', maxLen: 5 }],
+  ]
+  for (const [member, options] of wrong) {
+    it(`refuses the options ${JSON.stringify(options)}, naming ${member}`, () => {
+      expect(() => new SessionEventBuffer(options as never)).to.throw(TypeError, member)
+    })
+  }
+
   it('cuts any message to a start of it within the bound', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 20 }), (text, max) => {
