@@ -30,14 +30,14 @@ export function fitIn(bridge: Bridge, first: HostContext, content: HTMLElement):
       most = Math.min(maxHeight, containerDimensions.maxHeight ?? maxHeight)
     }
   }
-  const tellSize = (): void => {
+  const notifySize = (): void => {
     const height = Math.min(most, Math.ceil(content.getBoundingClientRect().height))
     bridge.notify('ui/notifications/size-changed', { height })
   }
   applyContext(first)
   bridge.on('ui/notifications/host-context-changed', params => {
     applyContext(params as HostContext)
-    tellSize()
+    notifySize()
   })
-  new ResizeObserver(tellSize).observe(content)
+  new ResizeObserver(notifySize).observe(content)
 }

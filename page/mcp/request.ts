@@ -1,10 +1,10 @@
 import { McpError } from './carrier.ts'
 
-let aheadMs = 0
+let clockSkewMs = 0
 
 /** How far the clock of the server is ahead of the browser's, when that is more than its `Date` can be off. */
 export function clockAheadMs(): number {
-  return Math.abs(aheadMs) > 2000 ? aheadMs : 0
+  return Math.abs(clockSkewMs) > 2000 ? clockSkewMs : 0
 }
 
 /**
@@ -20,7 +20,7 @@ export async function request(
     throw new Error('the server cannot be reached')
   })
   const date = Date.parse(response.headers.get('Date') ?? '')
-  if (!Number.isNaN(date)) aheadMs = date - Date.now()
+  if (!Number.isNaN(date)) clockSkewMs = date - Date.now()
   if (!response.ok) throw await refusalOf(response)
   return response
 }

@@ -11,7 +11,7 @@ document.addEventListener('visibilitychange', () => (nowMs.value = Date.now()))
 
 /** "just now", "12 s ago"; the time of day where the clock of the server is ahead of the browser's. */
 export function ago(atMs: number): string {
-  const passedMs = nowMs.value - atMs
-  if (passedMs < -2000) return `at ${new Date(atMs).toLocaleTimeString()}`
-  return passedMs < 2000 ? 'just now' : `${durationText(passedMs)} ago`
+  const elapsedMs = nowMs.value - atMs
+  if (elapsedMs < -2000) return `at ${new Date(atMs).toLocaleTimeString()}`
+  return elapsedMs < 2000 ? 'just now' : `${durationText(elapsedMs)} ago`
 }

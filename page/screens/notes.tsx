@@ -212,7 +212,7 @@ function Proof({ proof }: { proof: NoteProof }) {
         <p class="warning">
           {connected === false
             ? 'The application was not connected: its last scene was compared, as of '
-            : 'The application did not confirm its scene: later changes are missing. It is as of '}
+            : 'The application did not confirm its scene: later changes may be missing. It is as of '}
           <Ago at={as_of} />.
         </p>
       )}

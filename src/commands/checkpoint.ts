@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { hostEnvironment, instanceFlags } from './resources/endpoint-flags.ts'
+import { hostEnvironment, instanceFlags } from './endpoint-flags.ts'
 import { processOutput, warningsTo } from '../lib/cli/output.ts'
 import { unexpectedAnswer } from '../lib/mcp/client/failure.ts'
 import { hostRequest } from '../lib/mcp/client/host-request.ts'
@@ -10,7 +10,7 @@ import { usage } from '../lib/util/errors.ts'
 import { isJsonObject } from '../lib/util/json.ts'
 import { userName } from '../lib/util/posix.ts'
 import { cleanText } from '../lib/util/text.ts'
-import { findHost } from './artefacts/host-target.ts'
+import { findHost } from './find-host.ts'
 
 export default class Checkpoint extends BaseCommand {
   static override summary = 'Keep the scene as it is now under a name'

@@ -3,7 +3,7 @@ import { BaseCommand } from '../lib/cli/base-command.ts'
 import { findEndpoint } from './find-endpoint.ts'
 import { rootsOnly } from './own-servers.ts'
 import { logFlags } from './server-flags.ts'
-import { accessFlags } from './resources/endpoint-flags.ts'
+import { accessFlags } from './endpoint-flags.ts'
 
 export default class Connect extends BaseCommand {
   static override summary = 'Connect a stdio client to a running MCP endpoint'

@@ -1,13 +1,13 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { AccountCommand } from '../lib/cli/base-command.ts'
-import { tokenExpiry } from '../lib/accounts/token.ts'
+import { tokenExpiry } from '../lib/auth/validate-bearer-token.ts'
 import { parseSecret } from '../lib/auth/secret-file.ts'
 import { readSecretFromStdin } from '../lib/cli/secret-input.ts'
 import { usage } from '../lib/util/errors.ts'
 import { Secret } from '../lib/util/secret.ts'
-import { type AccountContext, openAccount, saveLogin } from './account/context.ts'
-import { readPassword, readText, passwordFlags } from './account/password-input.ts'
+import { type AccountContext, openAccount, saveLogin } from './account-context.ts'
+import { readPassword, readText, passwordFlags } from './password-input.ts'
 
 export default class Login extends AccountCommand {
   static override summary = 'Log in to an accounts server'

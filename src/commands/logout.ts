@@ -3,7 +3,7 @@ import { AccountCommand } from '../lib/cli/base-command.ts'
 import { withSavedToken } from '../lib/accounts/token.ts'
 import { updateConfig, withoutLogin } from '../lib/config/config-file.ts'
 import { ServiceError } from '../lib/util/errors.ts'
-import { openAccount } from './account/context.ts'
+import { openAccount } from './account-context.ts'
 
 export default class Logout extends AccountCommand {
   static override summary = 'Log out of an accounts server'

@@ -21,9 +21,9 @@ import { userAgent } from '../lib/util/version.ts'
 import { defaultPorts } from './default-ports.ts'
 import { endpointUrl } from './find-endpoint.ts'
 import { readStateDirectory } from './path-flags.ts'
-import { instanceFlags } from './resources/endpoint-flags.ts'
+import { instanceFlags } from './endpoint-flags.ts'
 import { findGateway, gatewayWord, rootsOnly } from './own-servers.ts'
-import { chooseInstance } from './stdio/choose-instance.ts'
+import { chooseInstance } from './choose-instance.ts'
 
 const ids = clients.map(({ id }) => id).join(', ')
 

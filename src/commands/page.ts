@@ -1,13 +1,13 @@
 import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../lib/cli/base-command.ts'
-import { hostEnvironment, instanceFlags } from './resources/endpoint-flags.ts'
+import { hostEnvironment, instanceFlags } from './endpoint-flags.ts'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { processOutput, warningsTo } from '../lib/cli/output.ts'
 import { unexpectedAnswer } from '../lib/mcp/client/failure.ts'
 import { hostRequest } from '../lib/mcp/client/host-request.ts'
 import { errnoOf, ServiceError } from '../lib/util/errors.ts'
-import { findHost } from './artefacts/host-target.ts'
+import { findHost } from './find-host.ts'
 
 export default class Page extends BaseCommand {
   static override summary = 'Print a link to the live page of a running server'

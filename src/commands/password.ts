@@ -3,14 +3,14 @@ import * as Flags from '@oclif/core/flags'
 import { TokenCommand } from '../lib/cli/base-command.ts'
 import { counted } from '../lib/util/amounts.ts'
 import { usage } from '../lib/util/errors.ts'
-import { type AccountFlags, openAccount, openToken, saveLogin } from './account/context.ts'
+import { type AccountFlags, openAccount, openToken, saveLogin } from './account-context.ts'
 import {
   type InputFlags,
   inputFlags,
   readSecretAndPassword,
   readText,
   withNewPassword,
-} from './account/password-input.ts'
+} from './password-input.ts'
 
 export default class Password extends TokenCommand {
   static override summary = 'Change your password, or set a new one with a reset code'

@@ -1,6 +1,6 @@
 import { TokenCommand } from '../lib/cli/base-command.ts'
 import { ServiceError } from '../lib/util/errors.ts'
-import { openToken } from './account/context.ts'
+import { openToken } from './account-context.ts'
 
 export default class Publish extends TokenCommand {
   static override summary = 'Publish with your account (no accounts server offers it yet)'

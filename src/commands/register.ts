@@ -3,14 +3,14 @@ import * as Flags from '@oclif/core/flags'
 import { AccountCommand } from '../lib/cli/base-command.ts'
 import { ServiceError } from '../lib/util/errors.ts'
 import type { Secret } from '../lib/util/secret.ts'
-import { openAccount, saveLogin } from './account/context.ts'
+import { openAccount, saveLogin } from './account-context.ts'
 import {
   askSecret,
   readGivenPassword,
   readText,
   withNewPassword,
   passwordFlags,
-} from './account/password-input.ts'
+} from './password-input.ts'
 
 const example = 'register alice --email alice@studio.example'
 const codeHint =

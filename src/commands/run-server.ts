@@ -54,8 +54,8 @@ export async function runServer<Settings, Handle extends Stoppable>(
     const early = await Promise.race([signals.received, starting.then(() => null)])
     if (early !== null) {
       cancel.abort()
-      const undone = starting.then(handle => handle.stop()).catch(() => {})
-      return await ending(early, undone, log)
+      const stopped = starting.then(handle => handle.stop()).catch(() => {})
+      return await ending(early, stopped, log)
     }
     const handle = await starting
     const { url, ...facts } = run.listening(handle)

@@ -133,7 +133,7 @@ default), SERVICE_JOIN_TOKEN (for --join), SERVICE_REGISTRY_DIR.`
         }),
         secrets: ({ appOrigins }) => describeAppOrigins(appOrigins),
         banner: async ({ url, hostUrl, hostTokenFile, capture, pageLogin }, shown) => {
-          await within(capture?.probe() ?? Promise.resolve(), lookMs, systemTimer, () => {})
+          await within(capture?.probe() ?? Promise.resolve(), probeTimeoutMs, systemTimer, () => {})
           return renderBanner({
             url,
             hostUrl,
@@ -164,7 +164,7 @@ function describeAppOrigins(origins: ServeHandle['appOrigins']) {
 }
 
 /** The banner waits this long for a window that is named by its title. */
-const lookMs = 500
+const probeTimeoutMs = 500
 
 export interface BannerFacts extends Shown {
   /** A link that logs a browser in to the page, once. Null: there is no page. */

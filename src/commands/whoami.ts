@@ -1,8 +1,8 @@
 import { TokenCommand } from '../lib/cli/base-command.ts'
-import { tokenExpiry } from '../lib/accounts/token.ts'
+import { tokenExpiry } from '../lib/auth/validate-bearer-token.ts'
 import { expiryText } from '../lib/util/amounts.ts'
 import { rfc3339OrNull } from '../lib/util/time.ts'
-import { openToken } from './account/context.ts'
+import { openToken } from './account-context.ts'
 
 export default class Whoami extends TokenCommand {
   static override summary = 'Show who is logged in'

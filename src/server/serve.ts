@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import type { Presence } from '../lib/host-link/messages.ts'
 import { documentsPath, selectStateDirectory } from '../lib/config/paths.ts'
 import { instanceFile, openStateDirectory } from '../lib/instances/state-directory.ts'
 import { newOwnerToken, withGatewayAccess, withOwnerAccess } from './auth/account-access.ts'
@@ -17,13 +18,7 @@ import { makeAppOrigins } from './host/app-origins.ts'
 import { createHostEndpoint } from './host/endpoint.ts'
 import { resolveHostToken } from './host/host-token.ts'
 import { createInstanceRecord, InstanceFile, sceneTimePatch } from './host/instance-record.ts'
-import {
-  ApplicationStatus,
-  dccTypeOf,
-  nameOf,
-  type Presence,
-  presencePatch,
-} from './host/status.ts'
+import { ApplicationStatus, dccTypeOf, nameOf, presencePatch } from './host/status.ts'
 import { SceneFile } from './host/scene-file.ts'
 import { serverDefaults } from './http/limits.ts'
 import { baseUrlOf } from './http/listen-options.ts'

@@ -336,6 +336,13 @@ describe('the Python link: scenes that change', () => {
     await until(() => app.get('scene_settled'), 'scene settled')
   }
 
+  it('refuses to patch a scene that came whole, by set_scene', async () => {
+    await begin()
+    await app.call('set_scene', { objects: [{ id: 'a' }] })
+    const refused = await app.call('patch_scene', {}, { a: null }).catch(String)
+    expect(refused).to.contain('the scene came by set_scene()')
+  })
+
   it('sends what an application says has changed, in one patch what came meanwhile', async () => {
     await begin()
     expect((await peer.nth('scene.set')).scene).to.deep.equal(sceneOf({ frame: 1, mode: 'pose' }))

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { gzipSync } from 'node:zlib'
 import { until } from '../helpers/until.ts'
 import { accessFaults } from '../helpers/browser.ts'
+import { forFile } from '../helpers/cleanup.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { pngOf } from '../helpers/pictures.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
@@ -29,11 +30,13 @@ describe('the live view in a chat', function () {
   let pictureHeight = 90
 
   const startServe = async (flags: string[] = []) => {
-    serve = await startServeProcess({ flags: ['--allowed-origin', host.origin, ...flags] })
+    const allowed = ['--allowed-origin', host.origin]
+    serve = await forFile(() => startServeProcess({ flags: [...allowed, ...flags] }))
     await connectApplication()
   }
   const connectApplication = async () => {
-    application = await LinkClient.connect(serve, { capture: { targets: ['window'] } })
+    const capture = { targets: ['window'] }
+    application = await forFile(() => LinkClient.connect(serve, { capture }))
     application.answer = () => ({ png: pngOf(160, pictureHeight) })
     await show(0)
   }

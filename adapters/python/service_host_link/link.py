@@ -166,7 +166,8 @@ class HostLink(object):
 
         For adapters that know what changed: `members` by name, all but "objects"; `objects` as
         texts of json_text() by the id that each has; None for what is gone. Objects stay in the
-        order in which they came. The link owns both from now on. Never waits."""
+        order in which they came. The link owns both from now on. Never waits. Raises ValueError
+        when the scene came by set_scene()."""
         self._scene.hand_over(whole, members, objects)
         self._wake()
 

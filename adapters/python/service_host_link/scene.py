@@ -23,12 +23,17 @@ class Scene(object):
         self.is_unsent = False  # they could not be sent, or were refused
         self.is_shared = False  # a server may have a scene of this application
         self.server_lacks = False  # a whole scene is wanted
+        self._is_patchable = True
 
     def hand_over(self, is_whole, members, objects):
         with self._lock:
             news = self._news
             if is_whole:
                 self._news = [(True, members, objects)]
+                self._is_patchable = objects is not None or not members
+            elif not self._is_patchable:
+                raise ValueError("the scene came by set_scene(): hand it over with "
+                                 "patch_scene(..., whole=True) before you patch it")
             elif news and not news[-1][0]:
                 news[-1][1].update(members)
                 news[-1][2].update(objects)

@@ -289,7 +289,7 @@ def _proof_lines(proof):
         return ["Not compared: %s" % proof["no_changes"]]
     lines = []
     if proof.get("as_of"):
-        lines.append("Not confirmed: changes after %s are missing." % proof["as_of"])
+        lines.append("Not confirmed: changes after %s may be missing." % proof["as_of"])
     elif not proof.get("settled", True):
         lines.append("The scene was still changing.")
     asked, others = proof.get("asked"), proof.get("also_changed")

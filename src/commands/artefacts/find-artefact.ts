@@ -1,6 +1,6 @@
 import type { McpServer } from '../../lib/mcp/client/call.ts'
 import { type Listed, listResources } from '../../lib/mcp/client/resources.ts'
-import { isArtefactHex, parseArtefactUri } from '../../lib/mcp/uris.ts'
+import { isArtefactHex, parseArtefactUri } from '../../lib/mcp/artefact-uri.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { cleanText } from '../../lib/util/text.ts'
 

@@ -14,7 +14,7 @@ import { answerMs, openAnswer } from '../../lib/mcp/client/call.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
 import { withServer } from '../resources/client.ts'
-import { endpointFlags } from '../resources/endpoint-flags.ts'
+import { endpointFlags } from '../endpoint-flags.ts'
 import { findArtefact, hashIn, notStored } from './find-artefact.ts'
 
 export default class ArtefactsGet extends BaseCommand {

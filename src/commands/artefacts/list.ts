@@ -1,15 +1,15 @@
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { columns } from '../../lib/cli/format.ts'
 import { writeStdout } from '../../lib/cli/output.ts'
-import { shownUrl } from '../../lib/mcp/bridge/context.ts'
+import { shownUrl } from '../../lib/util/net.ts'
 import type { Listed } from '../../lib/mcp/client/resources.ts'
-import { parseArtefactUri } from '../../lib/mcp/uris.ts'
+import { parseArtefactUri } from '../../lib/mcp/artefact-uri.ts'
 import { ageText, expiryText, sizeText } from '../../lib/util/amounts.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { cleanText, jsonLine } from '../../lib/util/text.ts'
 import { parseRfc3339 } from '../../lib/util/time.ts'
 import { withServer } from '../resources/client.ts'
-import { endpointFlags } from '../resources/endpoint-flags.ts'
+import { endpointFlags } from '../endpoint-flags.ts'
 import { listArtefacts } from './find-artefact.ts'
 
 export default class ArtefactsList extends BaseCommand {

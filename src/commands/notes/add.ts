@@ -4,7 +4,7 @@ import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { isJsonObject } from '../../lib/util/json.ts'
 import { userName } from '../../lib/util/posix.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
-import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
+import { hostEnvironment, instanceFlags } from '../endpoint-flags.ts'
 import { writeNote } from './note.ts'
 
 export default class NotesAdd extends BaseCommand {

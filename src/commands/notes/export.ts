@@ -4,8 +4,8 @@ import { writeOutputFile } from '../../lib/cli/output-file.ts'
 import { processOutput, warningsTo, writeStdout } from '../../lib/cli/output.ts'
 import { hostDownload } from '../../lib/mcp/client/host-request.ts'
 import { usage } from '../../lib/util/errors.ts'
-import { findHost } from '../artefacts/host-target.ts'
-import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
+import { findHost } from '../find-host.ts'
+import { hostEnvironment, instanceFlags } from '../endpoint-flags.ts'
 
 /** Has the numbers of all notes that are left out. */
 const maxEndBytes = 8192

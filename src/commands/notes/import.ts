@@ -7,8 +7,8 @@ import { counted } from '../../lib/util/amounts.ts'
 import { readProblem, ServiceError, usage } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { isJsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
-import { findHost } from '../artefacts/host-target.ts'
-import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
+import { findHost } from '../find-host.ts'
+import { hostEnvironment, instanceFlags } from '../endpoint-flags.ts'
 
 export default class NotesImport extends BaseCommand {
   static override summary = 'Add exported notes to the open document'

@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { processOutput } from '../../lib/cli/output.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
-import { endpointFlags } from '../resources/endpoint-flags.ts'
+import { endpointFlags } from '../endpoint-flags.ts'
 import { isNote, lineOf, wrapLine, readNotes, type ShownNote } from './note.ts'
 
 /** What the list has of the text of a note; `notes show` has the rest. */

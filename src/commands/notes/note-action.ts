@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { userName } from '../../lib/util/posix.ts'
-import { hostEnvironment, instanceFlags } from '../resources/endpoint-flags.ts'
+import { hostEnvironment, instanceFlags } from '../endpoint-flags.ts'
 import { noteArg, writeNote } from './note.ts'
 
 interface NoteAction {

@@ -8,7 +8,7 @@ import { maxNoteTextChars } from '../../lib/mcp/note-proof.ts'
 import { usage } from '../../lib/util/errors.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../../lib/util/json.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
-import { findHost, type HostFlags } from '../artefacts/host-target.ts'
+import { findHost, type HostFlags } from '../find-host.ts'
 import { type ClientFlags, withServer } from '../resources/client.ts'
 
 const maxDepth = 64

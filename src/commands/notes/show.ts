@@ -3,7 +3,7 @@ import { processOutput } from '../../lib/cli/output.ts'
 import { maxNoteTextChars, type NoteProof, proofLines } from '../../lib/mcp/note-proof.ts'
 import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
 import { asText, cleanText } from '../../lib/util/text.ts'
-import { endpointFlags } from '../resources/endpoint-flags.ts'
+import { endpointFlags } from '../endpoint-flags.ts'
 import { isNote, lineOf, noteArg, wrapLine, readNotes, type ShownNote } from './note.ts'
 
 export default class NotesShow extends BaseCommand {

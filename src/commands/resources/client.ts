@@ -7,7 +7,7 @@ import { ServiceError } from '../../lib/util/errors.ts'
 import { isLoopback } from '../../lib/util/net.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { endpointUrl, findEndpoint } from '../find-endpoint.ts'
-import type { endpointFlags } from './endpoint-flags.ts'
+import type { endpointFlags } from '../endpoint-flags.ts'
 
 /** The flags of a command that talks to a server, as the parser returns them. */
 export type ClientFlags = Partial<Interfaces.InferredFlags<typeof endpointFlags>> & {

@@ -3,12 +3,12 @@ import * as Flags from '@oclif/core/flags'
 import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { columns } from '../../lib/cli/format.ts'
 import { writeStdout } from '../../lib/cli/output.ts'
-import { shownUrl } from '../../lib/mcp/bridge/context.ts'
+import { shownUrl } from '../../lib/util/net.ts'
 import { type Listed, listResources } from '../../lib/mcp/client/resources.ts'
 import { ageText, sizeText } from '../../lib/util/amounts.ts'
 import { cleanText, jsonLine } from '../../lib/util/text.ts'
 import { withServer } from './client.ts'
-import { endpointFlags } from './endpoint-flags.ts'
+import { endpointFlags } from '../endpoint-flags.ts'
 
 /** Rows shown per scheme without --all. */
 const maxOfScheme = 12

@@ -12,13 +12,13 @@ import {
   staleReason,
 } from '../../lib/mcp/client/resources.ts'
 import { isPast } from '../../lib/mcp/unconfirmed.ts'
-import { isArtefactHex } from '../../lib/mcp/uris.ts'
+import { isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
 import { sizeText } from '../../lib/util/amounts.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { parseJson } from '../../lib/util/json.ts'
 import { cleanLines, cleanText, jsonLine } from '../../lib/util/text.ts'
 import { withServer } from './client.ts'
-import { endpointFlags } from './endpoint-flags.ts'
+import { endpointFlags } from '../endpoint-flags.ts'
 
 export default class ResourcesRead extends BaseCommand {
   static override summary = 'Read a resource: show text, save anything else to a file'

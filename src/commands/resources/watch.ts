@@ -5,7 +5,7 @@ import { BaseCommand } from '../../lib/cli/base-command.ts'
 import { wrapWords } from '../../lib/cli/format.ts'
 import { openLiveLines } from '../../lib/cli/live-lines.ts'
 import { terminalWidth } from '../../lib/cli/output.ts'
-import { shownUrl } from '../../lib/mcp/bridge/context.ts'
+import { shownUrl } from '../../lib/util/net.ts'
 import { listen, type McpServer } from '../../lib/mcp/client/call.ts'
 import { createFollower, createLogFollower } from '../../lib/mcp/client/follower.ts'
 import { readResource } from '../../lib/mcp/client/resources.ts'
@@ -14,7 +14,7 @@ import { type ErrorCode, ServiceError, usage } from '../../lib/util/errors.ts'
 import { cleanText, jsonLine } from '../../lib/util/text.ts'
 import { pause, systemTimer } from '../../lib/util/time.ts'
 import { withClient } from './client.ts'
-import { endpointFlags } from './endpoint-flags.ts'
+import { endpointFlags } from '../endpoint-flags.ts'
 
 const logs = /^(?:events:|audit:\/\/recent)/i
 /** Never announced, but small enough to poll. */

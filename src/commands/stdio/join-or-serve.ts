@@ -2,12 +2,12 @@ import { join } from 'node:path'
 import { withFileLock } from '../../lib/config/private-file.ts'
 import { findNextRun, liveInstances, localUrlOf } from '../../lib/instances/live-instances.ts'
 import type { InstanceRecord } from '../../lib/instances/record.ts'
-import type { Target } from '../../lib/mcp/bridge/context.ts'
+import type { Target } from '../../lib/mcp/bridge/connection.ts'
 import { messageOf } from '../../lib/util/errors.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { fail, ok, type Result } from '../../lib/util/result.ts'
 import type { ServeHandle } from '../../server/host/serve-options.ts'
-import { several } from './choose-instance.ts'
+import { several } from '../choose-instance.ts'
 
 /** A server in this process. */
 type OwnServer = Pick<ServeHandle, 'url' | 'hostUrl' | 'hostTokenFile' | 'instanceId'> & {

@@ -1,7 +1,7 @@
 import { createLog, type ProgramLog } from '../../lib/cli/log.ts'
 import { watchStopSignals } from '../../lib/cli/stop-signals.ts'
 import { runBridge } from '../../lib/mcp/bridge/bridge.ts'
-import type { Locate } from '../../lib/mcp/bridge/context.ts'
+import type { Locate } from '../../lib/mcp/bridge/connection.ts'
 import { usage } from '../../lib/util/errors.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import { levelOf, type OutputFlags } from '../server-flags.ts'

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { serviceScopes } from '../../lib/accounts/protocol.ts'
 import { TokenCommand } from '../../lib/cli/base-command.ts'
-import { openToken } from '../account/context.ts'
+import { openToken } from '../account-context.ts'
 import { describeToken } from './list.ts'
 
 export default class TokenCreate extends TokenCommand {

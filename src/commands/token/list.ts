@@ -1,7 +1,7 @@
 import { TokenCommand } from '../../lib/cli/base-command.ts'
 import type { ServiceTokenView } from '../../lib/accounts/wire.ts'
 import { expiryText } from '../../lib/util/amounts.ts'
-import { openToken } from '../account/context.ts'
+import { openToken } from '../account-context.ts'
 
 export default class TokenList extends TokenCommand {
   static override summary = 'List your tokens for pipelines, agents and workstations'

@@ -1,5 +1,5 @@
 import { TokenCommand } from '../../lib/cli/base-command.ts'
-import { openToken } from '../account/context.ts'
+import { openToken } from '../account-context.ts'
 
 export default class TokenPrint extends TokenCommand {
   static override summary = 'Print the token in use, for scripts'

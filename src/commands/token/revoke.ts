@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { TokenCommand } from '../../lib/cli/base-command.ts'
 import { ServiceError, usage } from '../../lib/util/errors.ts'
-import { openToken } from '../account/context.ts'
+import { openToken } from '../account-context.ts'
 
 export default class TokenRevoke extends TokenCommand {
   static override summary = 'Revoke a token, by its name or id'

@@ -9,7 +9,7 @@ import got, {
 import http from 'node:http'
 import https from 'node:https'
 import { z } from 'zod'
-import { isTokenText } from '../auth/validate-bearer-token.ts'
+import { isTokenText, tokenExpiry } from '../auth/validate-bearer-token.ts'
 import type { AccountsUrl } from '../config/accounts-url.ts'
 import type { SavedLogin } from '../config/config-file.ts'
 import { connectionReason, isTlsError } from '../util/connection-reason.ts'
@@ -19,7 +19,6 @@ import { Secret } from '../util/secret.ts'
 import { cleanText } from '../util/text.ts'
 import { userAgent } from '../util/version.ts'
 import { apiPrefix } from './protocol.ts'
-import { tokenExpiry } from './token.ts'
 import * as wire from './wire.ts'
 
 // A server that keeps to the specification alone answers a login with `access_token` and nothing
@@ -201,17 +200,15 @@ function describeRefusal(response: Response, { url, origin }: AccountsUrl): Serv
   const members = errors?.map(each => `${each.pointer.slice(1)} ${each.detail}`).join('; ')
   const words = members ?? detail
   const { pathname } = new URL(String(asked))
-  const summary = words
-    ? `refused: ${words}`
-    : `answered ${method} ${pathname} with status ${status}`
-  if (status === 401) return refuse('auth_refused', summary)
-  if (status >= 500) return refuse('registry_failed', summary, 'try again later')
+  const text = words ? `refused: ${words}` : `answered ${method} ${pathname} with status ${status}`
+  if (status === 401) return refuse('auth_refused', text)
+  if (status >= 500) return refuse('registry_failed', text, 'try again later')
   if (status === 429) {
     // The header may also hold a date.
     const seconds = Number(headers['retry-after'])
     const wait = seconds > 0 ? `${seconds} s` : 'a while'
-    return refuse('rate_limited', summary, `wait ${wait}, then try again`)
+    return refuse('rate_limited', text, `wait ${wait}, then try again`)
   }
   const hint = reason === undefined ? 'check the address of the accounts server' : undefined
-  return refuse('request_refused', summary, hint)
+  return refuse('request_refused', text, hint)
 }

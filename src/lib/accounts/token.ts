@@ -40,20 +40,6 @@ export async function readGivenToken(
   return { source: 'token_file', source_name: `SERVICE_TOKEN_FILE ${path}`, token }
 }
 
-/**
- * When a token says that it ends, in milliseconds; undefined for one that does not. Nothing is
- * verified: it only tells when to ask for a new one.
- */
-export function tokenExpiry(token: Secret): number | undefined {
-  try {
-    const claims = Buffer.from(token.reveal().split('.')[1] ?? '', 'base64url').toString()
-    const timeMs = Math.floor(JSON.parse(claims).exp * 1000)
-    return Number.isNaN(new Date(timeMs).getTime()) ? undefined : timeMs
-  } catch {
-    return undefined
-  }
-}
-
 /** Calls with a token that was given. It is never refreshed; a refusal names its place. */
 export async function withGivenToken<T>(
   { token, source_name: name }: GivenToken,

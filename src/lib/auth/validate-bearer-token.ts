@@ -60,6 +60,20 @@ export function isTokenText(text: string): boolean {
 }
 
 /**
+ * When a token says that it ends, in milliseconds; undefined for one that does not. Nothing is
+ * verified: it only tells when to ask for a new one.
+ */
+export function tokenExpiry(token: Secret): number | undefined {
+  try {
+    const claims = Buffer.from(token.reveal().split('.')[1] ?? '', 'base64url').toString()
+    const timeMs = Math.floor(JSON.parse(claims).exp * 1000)
+    return Number.isNaN(new Date(timeMs).getTime()) ? undefined : timeMs
+  } catch {
+    return undefined
+  }
+}
+
+/**
  * An invalid token, for handlers that throw instead of returning; put the reason in `cause`. The
  * library never throws it. Keep the token out of the message, which may be logged.
  */

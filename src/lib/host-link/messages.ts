@@ -105,6 +105,31 @@ export type PictureOffer = z.output<typeof pictureOffer>
 
 export const noPictures: PictureOffer = { targets: [], shots: undefined, denied: false }
 
+/** What is known of the application, or of the one that was connected last. */
+export interface Presence {
+  readonly connected: boolean
+  /** Null before the first one. */
+  readonly app: (Pick<AppIdentity, 'dcc_type' | 'mode'> & Partial<AppIdentity>) | null
+  readonly document: OpenDocument
+  /** Its main thread is at work. */
+  readonly busy: boolean
+  /** What pictures of itself it offers while it is connected. */
+  readonly pictures: PictureOffer
+  /** It only posts: nothing tells when it goes. */
+  readonly posts?: boolean
+  /** It has left and taken its scene with it: why, in its words. */
+  readonly cleared?: string
+}
+
+/** Before any application is there. */
+export const noPresence: Presence = {
+  connected: false,
+  app: null,
+  document: null,
+  busy: false,
+  pictures: noPictures,
+}
+
 export const appPost = z.object({ document, dcc_type: optional(dccType) })
 
 /** Characters of a reason or message of an outcome; what is longer is cut. */

@@ -1,4 +1,4 @@
-import { jsonFault } from '../mcp/json-fault.ts'
+import { jsonFault } from '../util/json-fault.ts'
 import { parseExact } from '../util/exact-json.ts'
 import {
   arrayOf,

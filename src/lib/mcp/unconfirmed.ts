@@ -22,7 +22,7 @@ export function unconfirmedLine(
     return `${gone}; the scene is its last${asOf === undefined ? '' : `, of ${asText(asOf)}`}`
   }
   if (asOf === undefined) return null
-  return `the application has not confirmed its scene since ${asText(asOf)}; later changes are missing`
+  return `the application has not confirmed its scene since ${asText(asOf)}; later changes may be missing`
 }
 
 /** Whether the URI names a delta between two kept scenes, which no application can change. */

@@ -29,6 +29,11 @@ export function plainAddress(address: string): string {
   return address.toLowerCase().replace(/^::ffff:(?=\d+\.)/, '')
 }
 
+/** The address for messages and logs. Hides the query, where some servers expect a key. */
+export function shownUrl({ protocol, host, pathname, search }: URL): string {
+  return `${protocol}//${host}${pathname}${search === '' ? '' : '?…'}`
+}
+
 /** `10.0.0.0/8`, or one address; null for any other text, and for the network that is everything. */
 export function parseNetwork(text: string): BlockList | null {
   const [written = '', prefix, ...more] = text.split('/')
@@ -73,10 +78,10 @@ export function refuseForeignListeners(agent: Agent, refusal: () => Error): void
   const create = agent.createConnection.bind(agent)
   agent.createConnection = (options, done) => {
     const socket = create(options) as Socket
-    let isTold = false
+    let isSettled = false
     const settle = (error: Error | null): void => {
-      if (!isTold) done?.(error, socket)
-      isTold = true
+      if (!isSettled) done?.(error, socket)
+      isSettled = true
     }
     socket.once('error', settle)
     // A server that ends may close a connection without an error, and the request must not hang.

@@ -9,8 +9,8 @@ import {
   shardNames,
   type StoredSidecar,
   type Versions,
+  type Spooled,
 } from './files.ts'
-import type { Spooled } from './spool.ts'
 
 /** Swift allows 1,000 parts. */
 const maxParts = 1000
@@ -119,7 +119,7 @@ export class ArtefactBucket implements ArtefactFiles {
     return shards
   }
 
-  hasNews(): boolean {
+  hasChanges(): boolean {
     return false
   }
 
@@ -127,7 +127,7 @@ export class ArtefactBucket implements ArtefactFiles {
     const { s3, client } = this.#parts
     return this.#orBucketError('the artefact was not read', async () => {
       const asked = new s3.GetObjectCommand(this.#at(`${hex}.json`))
-      const found = await orMissing(client.send(asked))
+      const found = await nullIfMissing(client.send(asked))
       if (found === null) return null
       return { text: await text(found.Body as Readable), version: versionOf(found.ETag) }
     })
@@ -147,7 +147,7 @@ export class ArtefactBucket implements ArtefactFiles {
     const { s3, client } = this.#parts
     return this.#orBucketError('the artefact was not found', async () => {
       const head = (name: string) =>
-        orMissing(client.send(new s3.HeadObjectCommand(this.#at(name))))
+        nullIfMissing(client.send(new s3.HeadObjectCommand(this.#at(name))))
       // A removal by another server left the body.
       const [found, sidecar] = await Promise.all([head(hex), head(`${hex}.json`)])
       if (found === null || sidecar === null) return null
@@ -241,7 +241,7 @@ export class ArtefactBucket implements ArtefactFiles {
 }
 
 /** Null when the object is missing; a missing bucket is an error. */
-async function orMissing<Value>(answer: Promise<Value>): Promise<Value | null> {
+async function nullIfMissing<Value>(answer: Promise<Value>): Promise<Value | null> {
   try {
     return await answer
   } catch (error) {

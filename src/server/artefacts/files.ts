@@ -1,11 +1,22 @@
 import { errnoOf, isDiskFull, ServiceError } from '../../lib/util/errors.ts'
-import type { Spooled } from './spool.ts'
 
 /** A sidecar as it is stored. */
 export interface StoredSidecar {
   readonly text: string
   /** Another one for another text. */
   readonly version: string
+}
+
+/** A body that was received whole, in a temporary file. */
+export interface Spooled {
+  readonly path: string
+  readonly hex: string
+  /** Bytes. */
+  readonly size: number
+  /** Makes the bytes durable and closes the file, which can then be renamed. */
+  sync(): Promise<void>
+  /** Removes the file, unless it was renamed. */
+  discard(): Promise<void>
 }
 
 /** A body opened for reading. */
@@ -37,7 +48,7 @@ export interface ArtefactFiles {
   /** Changes by other processes are looked for this often. */
   readonly refreshMs: number
   /** Whether another process is known to have changed something since the last `changedShards`. */
-  hasNews(): boolean
+  hasChanges(): boolean
   /** Called before everything else. */
   open(): Promise<void>
   /**

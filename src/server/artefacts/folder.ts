@@ -4,7 +4,7 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ensurePrivateFolder } from '../../lib/config/private-file.ts'
-import { isArtefactHex } from '../../lib/mcp/uris.ts'
+import { isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
 import { isMissing } from '../../lib/util/errors.ts'
 import { fsyncDirectory, noFollow, noWait } from '../../lib/util/posix.ts'
 import { renameFile, writeNewFile } from '../../lib/util/replace-file.ts'
@@ -15,8 +15,8 @@ import {
   shardNames,
   type StoredSidecar,
   type Versions,
+  type Spooled,
 } from './files.ts'
-import type { Spooled } from './spool.ts'
 
 /** Clocks of file systems tick in steps of some milliseconds: two changes may share one time. */
 const mtimeStepMs = 20
@@ -57,7 +57,7 @@ export class ArtefactFolder implements ArtefactFiles {
   }
 
   /** Each put passes through the spool folder, whose time therefore tells of it. */
-  hasNews(): boolean {
+  hasChanges(): boolean {
     return mtimeOf(this.spoolFolder) !== this.#spoolMtimeMs
   }
 

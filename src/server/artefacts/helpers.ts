@@ -3,7 +3,7 @@ import { tmpdir, userInfo } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { orThrow } from '../../lib/host-link/check.ts'
 import { mediaType, sidecar } from '../../lib/host-link/messages.ts'
-import { parseArtefactUri } from '../../lib/mcp/uris.ts'
+import { parseArtefactUri } from '../../lib/mcp/artefact-uri.ts'
 import { ownUid } from '../../lib/util/posix.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import { ArtefactFolder } from './folder.ts'
@@ -32,12 +32,10 @@ export interface ArtefactOptions {
 }
 
 /** Which artefacts are meant: every given member must be equal. */
-export interface ArtefactFilter {
-  mime?: string
-  sessionId?: string
-  toolCallId?: string
-  jobId?: string
-  correlationId?: string
+export interface ArtefactFilter extends Omit<
+  ArtefactOptions,
+  'displayName' | 'expiresAt' | 'metadata'
+> {
   /** RFC 3339 or `Date`: only artefacts created at or after it. */
   createdSince?: Date | string
 }
@@ -102,30 +100,26 @@ export async function artefactList({
 }: ArtefactFilter & ArtefactRoot = {}): Promise<ArtefactRef[]> {
   const since = createdSince === undefined ? '' : new Date(createdSince).toISOString()
   const { refs } = await storeAt(root).page(undefined, Infinity)
-  const isWanted = ({ mime, session_id, tool_call_id, job_id, correlation_id }: ArtefactRef) =>
-    [
-      [filter.mime, mime],
-      [filter.sessionId, session_id],
-      [filter.toolCallId, tool_call_id],
-      [filter.jobId, job_id],
-      [filter.correlationId, correlation_id],
-    ].every(([wanted, value]) => wanted === undefined || wanted === value)
-  return refs.filter(ref => ref.created_at >= since && isWanted(ref))
+  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined)
+  return refs.filter(
+    ref =>
+      ref.created_at >= since && wanted.every(([name, value]) => ref[memberOf(name)] === value),
+  )
 }
 
 const fields = sidecar.extend({ mime: mediaType.optional() }).strict()
 
 function fieldsOf(options: ArtefactOptions): ArtefactFields {
-  const { displayName, sessionId, toolCallId, jobId, correlationId, expiresAt, ...others } = options
-  return orThrow(fields, {
-    ...others,
-    display_name: displayName,
-    session_id: sessionId,
-    tool_call_id: toolCallId,
-    job_id: jobId,
-    correlation_id: correlationId,
-    expires_at: expiresAt instanceof Date ? expiresAt.toISOString() : expiresAt,
-  })
+  const members = Object.entries(options).map(([name, value]) => [
+    memberOf(name),
+    value instanceof Date ? value.toISOString() : value,
+  ])
+  return orThrow(fields, Object.fromEntries(members))
+}
+
+/** `session_id` for `sessionId`: options have the names of the members in camel case. */
+function memberOf(option: string): keyof ArtefactRef {
+  return option.replaceAll(/[A-Z]/g, '_$&').toLowerCase() as keyof ArtefactRef
 }
 
 /**

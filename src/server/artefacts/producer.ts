@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { Blobs } from './blobs.ts'
 import type { ArtefactPage, ArtefactRef, ArtefactStore } from './store.ts'
-import { isArtefactHex } from '../../lib/mcp/uris.ts'
+import { isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
 import { builtIn, type SchemeProducer, textContents } from '../resources/scheme-producer.ts'
 import { ResourceNotFound, ResourceUriInvalid } from '../resources/errors.ts'
 import type {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { mediaType, name, type sidecar, time } from '../../lib/host-link/messages.ts'
-import { artefactUri } from '../../lib/mcp/uris.ts'
+import { artefactUri } from '../../lib/mcp/artefact-uri.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import { maxJsonDepth, parseJson } from '../../lib/util/json.ts'
 import { toRfc3339 } from '../../lib/util/time.ts'

@@ -2,21 +2,9 @@ import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ServiceError } from '../../lib/util/errors.ts'
-import { withStorageErrors } from './files.ts'
+import { type Spooled, withStorageErrors } from './files.ts'
 
 export type BodySource = Uint8Array | AsyncIterable<Uint8Array>
-
-/** A body that was received whole, in a temporary file. */
-export interface Spooled {
-  readonly path: string
-  readonly hex: string
-  /** Bytes. */
-  readonly size: number
-  /** Makes the bytes durable and closes the file, which can then be renamed. */
-  sync(): Promise<void>
-  /** Removes the file, unless it was renamed. */
-  discard(): Promise<void>
-}
 
 /**
  * Writes the source to a new file in `folder`, hashing on the way; holds one piece at a time. Throws

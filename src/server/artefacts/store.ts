@@ -3,12 +3,18 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { defaultLimits, type Limits } from '../../lib/config/limits.ts'
 import { invalidMember } from '../../lib/host-link/check.ts'
-import { isArtefactHex } from '../../lib/mcp/uris.ts'
+import { isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
 import { ServiceError } from '../../lib/util/errors.ts'
 import { type Logger, silentLogger } from '../../lib/util/logger.ts'
 import { type Clock, systemClock } from '../../lib/util/time.ts'
 import { type ArtefactPage, type ArtefactEntry, EntryIndex } from './entry-index.ts'
-import { type ArtefactFiles, type Body, type StoredSidecar, withStorageErrors } from './files.ts'
+import {
+  type ArtefactFiles,
+  type Body,
+  type Spooled,
+  type StoredSidecar,
+  withStorageErrors,
+} from './files.ts'
 import {
   type ArtefactFields,
   type ArtefactOrigin,
@@ -17,7 +23,7 @@ import {
   expiryMs,
   parseSidecar,
 } from './sidecar.ts'
-import { type BodySource, spool, type Spooled } from './spool.ts'
+import { type BodySource, spool } from './spool.ts'
 
 export type { ArtefactFields, ArtefactPage, ArtefactRef }
 
@@ -237,7 +243,7 @@ export class ArtefactStore {
     await this.start()
     const ageMs = performance.now() - this.#refreshedMs
     const hasExpired = this.#index.earliestExpiryMs <= this.#clock.now()
-    if (hasExpired || ageMs >= this.#files.refreshMs || this.#files.hasNews()) {
+    if (hasExpired || ageMs >= this.#files.refreshMs || this.#files.hasChanges()) {
       await withStorageErrors('cannot list the artefacts', () => this.refresh())
     }
   }

@@ -1,7 +1,7 @@
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Timer } from '../../lib/util/time.ts'
 import { type AuthPolicy, openPolicy } from '../http/authentication.ts'
-import type { PublicDocuments } from '../http/documents.ts'
+import type { PublicDocuments } from '../http/public-routes.ts'
 import { type AccountTokens, withAccountTokens } from './account-tokens.ts'
 import { FailureLimit } from './failure-limit.ts'
 import { KeyPolicy } from './key-policy.ts'

@@ -10,7 +10,7 @@ import {
   refuse,
   type Viewer,
 } from '../http/authentication.ts'
-import { clientMetadata } from '../http/documents.ts'
+import { clientMetadata } from '../http/public-routes.ts'
 import type { Auth, AuthDeps, OAuthSettings } from './auth.ts'
 import { FailureLimit } from './failure-limit.ts'
 

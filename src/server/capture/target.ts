@@ -1,16 +1,7 @@
+import type { Presence } from '../../lib/host-link/messages.ts'
 import { type Result, fail, ok } from '../../lib/util/result.ts'
 import { applicationWords } from '../resources/errors.ts'
 import type { CaptureTarget, Unavailable } from './backend.ts'
-
-/** What is known of the application, or of the one that was connected last. */
-export interface AppPresence {
-  readonly connected: boolean
-  readonly app: { readonly pid?: number; readonly mode: 'gui' | 'background' } | null
-  /** Whether the user denied pictures. */
-  readonly pictures?: { readonly denied: boolean }
-  /** Why it took its scene with it when it left, in its words. */
-  readonly cleared?: string
-}
 
 /** Before any application is there. */
 export const noApplication: Unavailable = Object.freeze({
@@ -37,7 +28,7 @@ const background: Unavailable = Object.freeze({
  * `isOwn`: is the process one of this user here, null when the system does not tell.
  */
 export function captureTarget(
-  { connected, app, cleared = '' }: AppPresence,
+  { connected, app, cleared = '' }: Presence,
   title: string | null,
   isOwn: (pid: number) => boolean | null,
 ): Result<CaptureTarget, Unavailable> {

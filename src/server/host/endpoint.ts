@@ -1,3 +1,4 @@
+import type { Presence } from '../../lib/host-link/messages.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import type { Secret } from '../../lib/util/secret.ts'
 import type { ArtefactStore } from '../artefacts/store.ts'
@@ -12,7 +13,6 @@ import { EventBuffers } from './event-buffers.ts'
 import type { ServerLimits } from '../http/limits.ts'
 import { HostLink } from './link/link.ts'
 import { createHostRoutes } from './routes.ts'
-import type { Presence } from './status.ts'
 import { Uploads } from './uploads.ts'
 
 /** What the host link works with. */

@@ -9,7 +9,7 @@ import {
   messages,
 } from '../../lib/host-link/messages.ts'
 import { readJson } from '../../lib/host-link/read-json.ts'
-import { artefactUri, isArtefactHex } from '../../lib/mcp/uris.ts'
+import { artefactUri, isArtefactHex } from '../../lib/mcp/artefact-uri.ts'
 import { messageOf, ServiceError } from '../../lib/util/errors.ts'
 import { parseExact } from '../../lib/util/exact-json.ts'
 import type { NodeHandler } from '../http/app.ts'

@@ -18,7 +18,7 @@ interface SceneFileOptions {
 }
 
 /** Looked at, and not watched: network folders tell of no changes, and editors replace files. */
-const lookMs = 50
+const pollMs = 50
 
 /**
  * Keeps the scene equal to a JSON file: an object is the scene, `null` clears it. The file is used
@@ -42,7 +42,7 @@ export class SceneFile {
     this.#options = options
     this.#path = resolve(options.path)
     this.#looking = this.#look()
-    this.#stop = repeat(systemTimer, lookMs, () => (this.#looking = this.#look()))
+    this.#stop = repeat(systemTimer, pollMs, () => (this.#looking = this.#look()))
   }
 
   /** Resolves when the scene will not be touched any more. */

@@ -1,16 +1,12 @@
 import { statSync } from 'node:fs'
+import { noPresence, type Presence } from '../../lib/host-link/messages.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { ownUid } from '../../lib/util/posix.ts'
 import { fail } from '../../lib/util/result.ts'
 import type { CaptureBackend } from '../capture/backend.ts'
 import { createHostBackend, type LinkedPictures } from '../capture/host-backend.ts'
 import { nativeBackend } from '../capture/native-backend.ts'
-import {
-  type AppPresence,
-  captureTarget,
-  deniedPictures,
-  noApplication,
-} from '../capture/target.ts'
+import { captureTarget, deniedPictures, noApplication } from '../capture/target.ts'
 import { WindowCapture } from '../capture/window-capture.ts'
 import type { ServeCaptureOptions } from './serve-options.ts'
 
@@ -33,18 +29,18 @@ export function openServeCapture(
   const source = new WindowCapture(parts, noApplication)
   let isDenied = false
   let known = ''
-  const follow = (presence: AppPresence): void => {
+  const follow = (presence: Presence): void => {
     const { connected, app: program, pictures, cleared } = presence
     const facts = JSON.stringify([connected, program?.pid, program?.mode, pictures, cleared])
     // Most news of an application is of its document, or that it is busy.
     if (facts === known) return
     known = facts
     // A denial outlives the connection, and also covers a window that is found by its title.
-    if (connected) isDenied = pictures?.denied === true
+    if (connected) isDenied = pictures.denied
     const target = captureTarget(presence, title ?? null, isOwnProcess)
     source.setTarget(isDenied ? fail(deniedPictures) : target)
   }
-  follow({ connected: false, app: null })
+  follow(noPresence)
   return { source, follow, link: (pictures: LinkedPictures) => void (linked = pictures) }
 }
 

@@ -1,36 +1,7 @@
-import {
-  type AppIdentity,
-  noPictures,
-  type OpenDocument,
-  type PictureOffer,
-} from '../../lib/host-link/messages.ts'
+import { noPresence, type OpenDocument, type Presence } from '../../lib/host-link/messages.ts'
 import type { Logger } from '../../lib/util/logger.ts'
 import { systemClock, toRfc3339 } from '../../lib/util/time.ts'
 import type { InstancePatch } from './instance-record.ts'
-
-/** What is known of the application, or of the one that was connected last. */
-export interface Presence {
-  readonly connected: boolean
-  /** Null before the first one. */
-  readonly app: (Pick<AppIdentity, 'dcc_type' | 'mode'> & Partial<AppIdentity>) | null
-  readonly document: OpenDocument
-  /** Its main thread is at work. */
-  readonly busy: boolean
-  /** What pictures of itself it offers while it is connected. */
-  readonly pictures: PictureOffer
-  /** It only posts: nothing tells when it goes. */
-  readonly posts?: boolean
-  /** It has left and taken its scene with it: why, in its words. */
-  readonly cleared?: string
-}
-
-const noPresence: Presence = {
-  connected: false,
-  app: null,
-  document: null,
-  busy: false,
-  pictures: noPictures,
-}
 
 /** What is known of an application that only posts, in place of one that was connected before. */
 export function postedPresence(dccType: string | undefined, document: OpenDocument): Presence {

@@ -1,8 +1,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { type WebSocket, WebSocketServer } from 'ws'
 import { Guard, pathOf, type Reach } from './guard.ts'
-import { makeProblem, type Problem, writeProblem } from './problem.ts'
+import { type Problem, writeProblem } from './problem.ts'
 import { createPeerOf } from './trusted-proxies.ts'
 
 /** Opens a WebSocket, and owns the socket from then on. `peer`: the address of the client. */
@@ -25,30 +24,6 @@ export function guardUpgrades(path: string, upgrade: Upgrade, reach: Reach): Upg
       return isAsked && guard.check(req) === null
     },
     handle: (req, socket, head) => upgrade(req, socket, head, peerOf(req)),
-  }
-}
-
-/** Returns the handshake of a link. It refuses a client that asks for another protocol. */
-export function createHandshake(protocol: string, maxMessageBytes: number) {
-  const server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: maxMessageBytes,
-    handleProtocols: () => protocol,
-  })
-  return (
-    req: IncomingMessage,
-    socket: Socket,
-    head: Buffer,
-    opened: (ws: WebSocket) => void,
-  ): void => {
-    const offered = (req.headers['sec-websocket-protocol'] ?? '').split(',')
-    if (offered.some(one => one.trim() === protocol)) {
-      return server.handleUpgrade(req, socket, head, opened)
-    }
-    const detail = `a link needs "Sec-WebSocket-Protocol: ${protocol}"`
-    refuseUpgrade(req, makeProblem(400, 'body-invalid', detail))
   }
 }
 

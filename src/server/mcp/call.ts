@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import { isRequestId, type RequestId } from '../../lib/mcp/json-rpc.ts'
-import { isJsonObject, type JsonObject } from '../../lib/util/json.ts'
+import { isJsonObject } from '../../lib/util/json.ts'
 import { accepts } from '../http/media.ts'
 import type { Client } from './client-table.ts'
 import { eventFrame, eventStreamHeaders } from './event-stream.ts'
 import type { RequestContext } from '../http/request-context.ts'
-import type { NotificationMessage, RequestMessage } from './json-rpc.ts'
+import { type NotificationMessage, type RequestMessage, uriOf } from './json-rpc.ts'
 import { sendNoAnswer } from './send.ts'
 import type { Session } from './sessions.ts'
 import type { Caller, Progress } from './tools/tool.ts'
@@ -108,13 +108,4 @@ export function recordCall(
   const isNamed = method === 'tools/call' && typeof name === 'string'
   context.rpc = isNamed ? `${method} ${name}` : method
   context.uri = uriOf(method, params)
-}
-
-/** The resource that the call is about, or the resources that a tool waits for. */
-export function uriOf(method: string, { uri, arguments: args }: JsonObject): unknown {
-  if (method !== 'tools/call') return uri
-  if (!isJsonObject(args)) return undefined
-  const { uris } = args
-  const isText = (value: unknown) => typeof value === 'string'
-  return args.uri ?? (Array.isArray(uris) ? uris.filter(isText).join(' ') : undefined)
 }

@@ -14,8 +14,7 @@ import {
   toRfc3339,
 } from '../../lib/util/time.ts'
 import { anonymous } from '../http/authentication.ts'
-import { uriOf } from './call.ts'
-import type { RequestMessage } from './json-rpc.ts'
+import { type RequestMessage, uriOf } from './json-rpc.ts'
 
 /** Clients choose their names: one that takes a new one per request must not fill the memory. */
 const maxClients = 100

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { type JsonObject, isJsonObject, maxJsonDepth, parseJson } from '../../lib/util/json.ts'
-import { jsonFault } from '../../lib/mcp/json-fault.ts'
+import { jsonFault } from '../../lib/util/json-fault.ts'
 import { type RequestId, idProblem, isRequestId } from '../../lib/mcp/json-rpc.ts'
 import { Refusal, rpcCodes } from './errors.ts'
 
@@ -80,4 +80,13 @@ function invalid(id: RequestId | null, problem: string): Message {
 
 function noJson(problem: string): Message {
   return { kind: 'invalid', id: null, code: rpcCodes.parseError, problem }
+}
+
+/** The resource that the call is about, or the resources that a tool waits for. */
+export function uriOf(method: string, { uri, arguments: args }: JsonObject): unknown {
+  if (method !== 'tools/call') return uri
+  if (!isJsonObject(args)) return undefined
+  const { uris } = args
+  const isText = (value: unknown) => typeof value === 'string'
+  return args.uri ?? (Array.isArray(uris) ? uris.filter(isText).join(' ') : undefined)
 }

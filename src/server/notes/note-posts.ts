@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { invalidMember, orThrow, withoutNulls } from '../../lib/host-link/check.ts'
 import { maxNoteTextChars } from '../../lib/mcp/note-proof.ts'
 import { cleanLines } from '../../lib/util/text.ts'
-import { type Note, noteActions } from './note.ts'
+import { type Note, noteActions, noteTarget } from './note.ts'
 import type { Notes } from './notes.ts'
 
 const maxTargets = 100
@@ -21,18 +21,7 @@ const name = z
   .string()
   .regex(/^\P{Cc}{1,255}$/u, 'must have 1 to 255 characters, and no control characters')
   .default('unknown')
-const word = z.string().min(1).max(255)
 const share = z.number().min(0).max(1)
-/** An id alone is taken for the name, too. */
-export const noteTarget = z.union(
-  [
-    word.transform(id => ({ id, name: id })),
-    z
-      .object({ id: word, name: word.optional() })
-      .transform(({ id, name: given = id }) => ({ id, name: given })),
-  ],
-  'must be an id, or an object with "id" and "name"',
-)
 const newNote = z.object({
   text: noteText,
   author: name,

@@ -34,6 +34,19 @@ export const addedNote = z.object({
   /** Why there is none. */
   no_picture: text.optional(),
 })
+
+const word = z.string().min(1).max(255)
+/** An id alone is taken for the name, too. */
+export const noteTarget = z.union(
+  [
+    word.transform(id => ({ id, name: id })),
+    z
+      .object({ id: word, name: word.optional() })
+      .transform(({ id, name: given = id }) => ({ id, name: given })),
+  ],
+  'must be an id, or an object with "id" and "name"',
+)
+
 /** An action as it is kept. `by`: the author, or the principal of the endpoint. */
 export const noteAct = z.object({ by: text, at: text, text: text.optional() })
 
@@ -45,6 +58,12 @@ export interface Note extends Omit<z.infer<typeof addedNote>, 'targets'> {
   /** What happened since, oldest first. */
   readonly entries: readonly NoteEntry[]
 }
+
+/** What the person says; the rest is filled in. */
+export type NoteInput = Pick<
+  Note,
+  'text' | 'author' | 'targets' | 'position' | 'pin' | 'view' | 'frame'
+>
 
 export type NoteTarget = z.infer<typeof addedNote>['targets'][number] & {
   /** Only of now: the name at that time, if it has another one, and whether it is there no more. */

@@ -18,6 +18,7 @@ import {
   nextState,
   type Note,
   type NoteAction,
+  type NoteInput,
   type NoteTarget,
   openNotesUri,
   resolveTargets,
@@ -30,15 +31,9 @@ const maxEntries = 100
 const maxSettledShown = 10
 const maxEntriesShown = 10
 /** How often the folder is read while a client follows the notes: other servers write, too. */
-const lookMs = 2000
+const pollMs = 2000
 
 export const noDocument = 'no document is shared'
-
-/** What the person says; the rest is filled in. */
-export type NoteInput = Pick<
-  Note,
-  'text' | 'author' | 'targets' | 'position' | 'pin' | 'view' | 'frame'
->
 
 export interface NoteAct {
   readonly action: NoteAction
@@ -67,7 +62,7 @@ export class Notes {
   readonly #watchers = new Set<() => void>()
   #scene: () => SceneNow = () => ({ objects: [], isPartial: true })
   #listener: (uri: string) => void = () => {}
-  #stopLooking: (() => void) | null = null
+  #stopPolling: (() => void) | null = null
 
   constructor(parts: NotesParts) {
     this.#parts = parts
@@ -87,16 +82,16 @@ export class Notes {
   follow(uri: string, isFollowed: boolean): void {
     if (isFollowed) this.#followed.add(uri)
     else this.#followed.delete(uri)
-    this.#lookIfWanted()
+    this.#pollIfWatched()
   }
 
   /** Is told of every change, also by another process or of the document. Returns the end. */
   watch(listener: () => void): () => void {
     this.#watchers.add(listener)
-    this.#lookIfWanted()
+    this.#pollIfWatched()
     return () => {
       this.#watchers.delete(listener)
-      this.#lookIfWanted()
+      this.#pollIfWatched()
     }
   }
 
@@ -110,17 +105,17 @@ export class Notes {
     return { notes: fittingNotes(notes, maxBytes), pictures: this.#open().path }
   }
 
-  #lookIfWanted(): void {
+  #pollIfWatched(): void {
     if (this.#followed.size + this.#watchers.size === 0) return this.close()
-    if (this.#stopLooking !== null) return
+    if (this.#stopPolling !== null) return
     const look = async () => void (await this.list().catch(() => []))
     void look()
-    this.#stopLooking = repeat(systemTimer, lookMs, look)
+    this.#stopPolling = repeat(systemTimer, pollMs, look)
   }
 
   close(): void {
-    this.#stopLooking?.()
-    this.#stopLooking = null
+    this.#stopPolling?.()
+    this.#stopPolling = null
   }
 
   /**

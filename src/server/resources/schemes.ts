@@ -1,4 +1,7 @@
-/** Schemes that belong to the product: no custom producer may take one, no host push them. */
+/**
+ * Schemes that belong to the product: no custom producer may take one, no host push them. `notes` is
+ * taken only where notes are kept: a library without them may serve its own.
+ */
 export const reservedSchemes: ReadonlySet<string> = new Set([
   'scene',
   'capture',

@@ -53,7 +53,7 @@ describe('a scene that is asked for when somebody reads it', () => {
     expect(answer.as_of).to.be.a('string')
     const { result } = await session.call('tools/call', { name: 'scene_changes', arguments: {} })
     expect(result.content[0].text).to.contain(
-      `the application has not confirmed its scene since ${answer.as_of}; later changes are missing`,
+      `the application has not confirmed its scene since ${answer.as_of}; later changes may be missing`,
     )
     app.answer = () => ({})
     expect(await read()).not.to.have.property('as_of')

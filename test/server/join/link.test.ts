@@ -26,7 +26,7 @@ async function openLinkPair(listener: RequestListener, pingMs?: number) {
     proxy.close()
     server.close()
   }
-  return { transport: gateway.transport, gateway, instance, cable: proxy, close }
+  return { transport: gateway.transport, gateway, instance, proxy, close }
 }
 
 describe('a link between an instance and a gateway', () => {
@@ -172,7 +172,7 @@ describe('a link between an instance and a gateway', () => {
     let arrivals = 0
     for (const { socket } of [gateway, instance]) socket.on('data', () => void arrivals++)
     await until(() => arrivals > 20, 'pings')
-    quiet.cable.silence()
+    quiet.proxy.silence()
     for (const { ended } of [gateway.link, instance.link]) {
       expect(await ended).to.deep.equal({ code: 1006, reason: 'nothing came for 0.08 s' })
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { tokenExpiry } from '../../../src/lib/accounts/token.ts'
+import { tokenExpiry } from '../../../src/lib/auth/validate-bearer-token.ts'
 import { Secret } from '../../../src/lib/util/secret.ts'
 
 describe('tokenExpiry', () => {

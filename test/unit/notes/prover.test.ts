@@ -138,7 +138,7 @@ describe('Prover', () => {
     expect(never).to.include({ settled: false, as_of: '2026-03-04T05:06:07.250Z' })
     expect(proofLines(never)[0]).to.equal(
       'the application has not confirmed its scene since 2026-03-04T05:06:07.250Z; ' +
-        'later changes are missing',
+        'later changes may be missing',
     )
   })
 

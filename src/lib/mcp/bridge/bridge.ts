@@ -1,11 +1,10 @@
-import { once } from 'node:events'
 import { addAbortSignal, type Readable, type Writable } from 'node:stream'
 import { pause, systemTimer } from '../../util/time.ts'
 import { isRequestId, jsonRpcCodes, type RequestId } from '../json-rpc.ts'
 import { serverGone, Unreachable } from './bridge-errors.ts'
 import { ClientCall } from './call.ts'
 import { Connection, type ConnectionParts } from './connection.ts'
-import type { BridgeContext } from './context.ts'
+import { type BridgeContext, Output } from './context.ts'
 import { listen } from './listen.ts'
 import { messageText, parseRpcMessage, parseText, type RpcRequest } from './rpc.ts'
 import { ClientSession } from './session.ts'
@@ -173,38 +172,5 @@ class Bridge {
       return this.#forward(call, false)
     }
     return call.refuse(this.#context.connection.errorOf(ended, upstream))
-  }
-}
-
-/** Writes one message a line to a client that may read slowly. */
-export class Output {
-  /** Aborted when the client has closed the stream. */
-  readonly closed: AbortSignal
-  readonly #stream: Writable
-  /** Pending while the client has not read enough. */
-  #drained: Promise<unknown> | null = null
-
-  constructor(stream: Writable) {
-    const closed = new AbortController()
-    this.closed = closed.signal
-    this.#stream = stream
-    stream.on('error', () => closed.abort())
-    stream.once('close', () => closed.abort())
-  }
-
-  /** Resolves when the client can take more, or has closed the stream. */
-  async send(line: string): Promise<void> {
-    if (this.closed.aborted || this.#stream.write(`${line}\n`)) return
-    this.#drained ??= once(this.#stream, 'drain', { signal: this.closed })
-      .catch(() => {})
-      .finally(() => (this.#drained = null))
-    await this.#drained
-  }
-
-  /** Waits up to `waitMs` for the client to read the rest. */
-  flush(waitMs: number): Promise<void> {
-    const flushed = new AbortController()
-    this.#stream.write('', () => flushed.abort())
-    return pause(systemTimer, waitMs, AbortSignal.any([flushed.signal, this.closed]))
   }
 }

@@ -2,13 +2,28 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonObject } from '../../util/json.ts'
 import type { Logger } from '../../util/logger.ts'
 import type { Secret } from '../../util/secret.ts'
+import { shownUrl } from '../../util/net.ts'
+import type { Result } from '../../util/result.ts'
 import { pause, retryDelay, systemTimer } from '../../util/time.ts'
+import { type Asked, httpFailure, type Refused, rpcErrorIn } from '../client/failure.ts'
 import type { RpcError } from '../json-rpc.ts'
-import { exchangeError, Unreachable } from './bridge-errors.ts'
-import { type Locate, shownUrl } from './context.ts'
+import { bridgeError, serverGone, Unreachable } from './bridge-errors.ts'
 import { exchange, type ExchangeAsk, type Exchanged, type ExchangeHooks } from './exchange.ts'
 import { HttpLink } from './http-link.ts'
 import { messageText, type RpcResponse } from './rpc.ts'
+
+/** An MCP endpoint. */
+export interface Target {
+  readonly url: URL
+  /** File of the owner's token, with which commands of the same account use the server. */
+  readonly ownerFile?: string
+}
+
+/**
+ * Finds the current endpoint, or fails with the reason as one clause. Called at the start and
+ * after each loss of the server. Must not reject.
+ */
+export type Locate = () => Promise<Result<Target, string>>
 
 /** The server from the moment it was located until it is lost. */
 export interface Upstream {
@@ -123,7 +138,7 @@ export class Connection {
 
   /** The error of a request whose exchange ended so, without its answer. */
   errorOf(ended: Exchanged, { url }: Upstream): RpcError {
-    return exchangeError(ended, { url, isKeyed: this.#parts.key !== null, maxAnswerBytes })
+    return exchangeError(ended, { url, isKeyed: this.#parts.key !== null })
   }
 
   /**
@@ -172,4 +187,29 @@ export class Connection {
 function reopenIfUnreachable(error: unknown): true {
   if (error instanceof Unreachable) return true
   throw error
+}
+
+function exchangeError(ended: Exchanged, asked: Omit<Asked, 'method'>): RpcError {
+  if (ended.kind === 'refused') return refusalError(ended, asked)
+  if (ended.kind === 'aborted') return serverGone('the connection was closed')
+  if (ended.kind === 'broken' && !ended.begun) return serverGone(ended.reason)
+  if (ended.kind === 'oversize') {
+    const message =
+      `the answer is too large for stdio (at most ${maxAnswerBytes} bytes); ` +
+      'read less of it, or fetch the download_url of an artefact'
+    return bridgeError('answer_too_large', message, { max_bytes: maxAnswerBytes })
+  }
+  const cut = 'the server ended its answer before it was complete; repeat the request'
+  return bridgeError('answer_incomplete', cut)
+}
+
+/** Translates an HTTP refusal into the error of the request. */
+function refusalError(refused: Refused, asked: Omit<Asked, 'method'>): RpcError {
+  const { status, body } = refused
+  const error = rpcErrorIn(body)
+  // It says more, and shows which transport the server has.
+  if (error !== null && status !== 401) return error
+  const { code, message, hint } = httpFailure(refused, { ...asked, method: 'POST' })
+  const words = hint === undefined ? message : `${message}; ${hint}`
+  return bridgeError(status === 401 ? code : 'server_refused', words, { status })
 }

@@ -1,7 +1,8 @@
+import { once } from 'node:events'
+import type { Writable } from 'node:stream'
 import type { Logger } from '../../util/logger.ts'
-import type { Result } from '../../util/result.ts'
+import { pause, systemTimer } from '../../util/time.ts'
 import type { Connection } from './connection.ts'
-import type { Output } from './bridge.ts'
 
 /** What the parts of one bridge share. */
 export interface BridgeContext {
@@ -10,20 +11,35 @@ export interface BridgeContext {
   readonly log: Logger
 }
 
-/** An MCP endpoint. */
-export interface Target {
-  readonly url: URL
-  /** File of the owner's token, with which commands of the same account use the server. */
-  readonly ownerFile?: string
-}
+/** Writes one message a line to a client that may read slowly. */
+export class Output {
+  /** Aborted when the client has closed the stream. */
+  readonly closed: AbortSignal
+  readonly #stream: Writable
+  /** Pending while the client has not read enough. */
+  #drained: Promise<unknown> | null = null
 
-/**
- * Finds the current endpoint, or fails with the reason as one clause. Called at the start and
- * after each loss of the server. Must not reject.
- */
-export type Locate = () => Promise<Result<Target, string>>
+  constructor(stream: Writable) {
+    const closed = new AbortController()
+    this.closed = closed.signal
+    this.#stream = stream
+    stream.on('error', () => closed.abort())
+    stream.once('close', () => closed.abort())
+  }
 
-/** The address for messages and logs. Hides the query, where some servers expect a key. */
-export function shownUrl({ protocol, host, pathname, search }: URL): string {
-  return `${protocol}//${host}${pathname}${search === '' ? '' : '?…'}`
+  /** Resolves when the client can take more, or has closed the stream. */
+  async send(line: string): Promise<void> {
+    if (this.closed.aborted || this.#stream.write(`${line}\n`)) return
+    this.#drained ??= once(this.#stream, 'drain', { signal: this.closed })
+      .catch(() => {})
+      .finally(() => (this.#drained = null))
+    await this.#drained
+  }
+
+  /** Waits up to `waitMs` for the client to read the rest. */
+  flush(waitMs: number): Promise<void> {
+    const flushed = new AbortController()
+    this.#stream.write('', () => flushed.abort())
+    return pause(systemTimer, waitMs, AbortSignal.any([flushed.signal, this.closed]))
+  }
 }

@@ -1,6 +1,7 @@
 import { createParser } from 'eventsource-parser'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { collectBounded } from '../../util/bytes.ts'
+import type { Refused } from '../client/failure.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { HttpAsk, HttpLink } from './http-link.ts'
 import { parseServerText, type RpcMessage } from './rpc.ts'
@@ -22,14 +23,6 @@ export type Exchanged =
   | { readonly kind: 'broken'; readonly begun: boolean; readonly reason: string }
   /** The signal of the request was aborted. */
   | { readonly kind: 'aborted' }
-
-export interface Refused {
-  readonly kind: 'refused'
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  /** Empty when it was incomplete or too long. */
-  readonly body: Buffer
-}
 
 export interface ExchangeAsk extends HttpAsk {
   /** For one message of the answer. */

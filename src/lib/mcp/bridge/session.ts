@@ -1,9 +1,10 @@
 import { messageOf } from '../../util/errors.ts'
 import type { JsonObject } from '../../util/json.ts'
+import { shownUrl } from '../../util/net.ts'
 import { postHeaders } from '../request-metadata.ts'
 import { Unreachable } from './bridge-errors.ts'
 import type { Answer, Upstream } from './connection.ts'
-import { type BridgeContext, shownUrl } from './context.ts'
+import type { BridgeContext } from './context.ts'
 import { messageText, type RpcRequest } from './rpc.ts'
 
 /**

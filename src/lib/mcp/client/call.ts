@@ -3,7 +3,7 @@ import { ServiceError } from '../../util/errors.ts'
 import { arrayOf, isJsonObject, type JsonObject } from '../../util/json.ts'
 import { version } from '../../util/version.ts'
 import { Unreachable } from '../bridge/bridge-errors.ts'
-import { shownUrl } from '../bridge/context.ts'
+import { shownUrl } from '../../util/net.ts'
 import { exchange, type ExchangeAsk, type Exchanged, readRefusal } from '../bridge/exchange.ts'
 import type { HttpAsk, HttpLink } from '../bridge/http-link.ts'
 import { messageText, type RpcMessage } from '../bridge/rpc.ts'
@@ -148,6 +148,8 @@ function failureOf(ended: Exclude<Exchanged, { kind: 'ended' }>, asked: Asked): 
 
 function unreachable(url: URL, reason: string): ServiceError {
   return new ServiceError('network_failed', `${shownUrl(url)} cannot be reached: ${reason}`, {
-    hint: 'service-cli instances shows what runs here',
+    hint: reason.startsWith('TLS failed')
+      ? 'check the certificate; NODE_EXTRA_CA_CERTS names a private authority'
+      : 'service-cli instances shows what runs here',
   })
 }

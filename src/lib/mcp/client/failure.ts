@@ -1,8 +1,8 @@
 import { ServiceError } from '../../util/errors.ts'
+import type { IncomingHttpHeaders } from 'node:http'
 import { isJsonObject } from '../../util/json.ts'
+import { shownUrl } from '../../util/net.ts'
 import { cleanText } from '../../util/text.ts'
-import { shownUrl } from '../bridge/context.ts'
-import type { Refused } from '../bridge/exchange.ts'
 import { parseServerText, parseText } from '../bridge/rpc.ts'
 import { jsonRpcCodes, type RpcError } from '../json-rpc.ts'
 
@@ -29,6 +29,15 @@ export interface Asked {
   readonly isKeyed: boolean
 }
 
+/** An HTTP answer that is no success, or no MCP. */
+export interface Refused {
+  readonly kind: 'refused'
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** Empty when it was incomplete or too long. */
+  readonly body: Buffer
+}
+
 /** Translates the `error` of a JSON-RPC response. */
 export function rpcFailure({ code, message, data }: RpcError, { method }: Asked): ServiceError {
   const text = cleanText(message, 300)
@@ -49,7 +58,7 @@ export function rpcErrorIn(body: Buffer): RpcError | null {
   return answer?.kind === 'response' ? answer.error : null
 }
 
-/** Translates an HTTP answer that is no success, or no MCP. */
+/** Translates it. */
 export function httpFailure(
   { status, headers, body }: Omit<Refused, 'kind'>,
   asked: Asked,

@@ -9,7 +9,7 @@ import type { Client, Scope } from './clients.ts'
 import { type Entry, newSettings } from './entry.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { arrayOf, type JsonObject, isJsonObject } from '../../util/json.ts'
-import { findFault } from '../json-fault.ts'
+import { findFault } from '../../util/json-fault.ts'
 
 /** The machine and the user. */
 export interface Place {

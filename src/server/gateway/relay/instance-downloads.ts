@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { isArtefactHex } from '../../../lib/mcp/uris.ts'
+import { isArtefactHex } from '../../../lib/mcp/artefact-uri.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
 import { safetyHeaders } from '../../http/artefact-download.ts'
 import type { RequestContext } from '../../http/request-context.ts'

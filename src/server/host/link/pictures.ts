@@ -1,11 +1,9 @@
 import type { PictureOffer } from '../../../lib/host-link/messages.ts'
 import type { PictureTarget } from '../../../lib/host-link/wire.ts'
-import { isJsonObject } from '../../../lib/util/json.ts'
 import { fail, ok, type Result } from '../../../lib/util/result.ts'
-import type { Capture, CaptureFailure, Unavailable } from '../../capture/backend.ts'
+import type { CaptureFailure, Unavailable } from '../../capture/backend.ts'
 import { deniedPictures, noApplication } from '../../capture/target.ts'
 import { applicationWords } from '../../resources/errors.ts'
-import type { Reply } from './requests.ts'
 
 /** Whether such a picture can be expected. `null`: no application is connected. */
 export function offeredPictures(
@@ -42,21 +40,4 @@ export function pictureFailure(code: string, detail = ''): CaptureFailure {
   const text = texts[reason]
   if (text !== undefined) return { reason, message: text + applicationWords(detail) }
   return { reason, message: 'the application could not take a picture', detail }
-}
-
-const maxViewChars = 4096
-
-/** The picture in the application's answer: docs/host-link.md, "Messages of the server". */
-export function pictureOf(reply: Reply): Result<Capture, CaptureFailure> {
-  const { code, message, members, png } = reply
-  if (code !== null) return fail(pictureFailure(code, message))
-  if (png === null) return failed('the application answered without a picture')
-  const view = members['view'] ?? undefined
-  if (view === undefined) return ok({ png })
-  if (isJsonObject(view) && JSON.stringify(view).length <= maxViewChars) return ok({ png, view })
-  return failed(`the view of a picture is an object of at most ${maxViewChars} characters`)
-}
-
-function failed(message: string): Result<never, CaptureFailure> {
-  return fail({ reason: 'failed', message })
 }

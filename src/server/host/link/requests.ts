@@ -3,8 +3,8 @@ import { withoutNulls } from '../../../lib/host-link/check.ts'
 import type { ServerMessage } from '../../../lib/host-link/wire.ts'
 import { onAbort } from '../../../lib/util/abort.ts'
 import { ServiceError } from '../../../lib/util/errors.ts'
-import type { JsonObject } from '../../../lib/util/json.ts'
-import type { Result } from '../../../lib/util/result.ts'
+import { isJsonObject, type JsonObject } from '../../../lib/util/json.ts'
+import { fail, ok, type Result } from '../../../lib/util/result.ts'
 import type { Capture, CaptureFailure } from '../../capture/backend.ts'
 import type { AppCaptureForm } from '../../capture/host-backend.ts'
 import { ResourceNotFound, ResourceUriInvalid, applicationWords } from '../../resources/errors.ts'
@@ -12,7 +12,7 @@ import type { Content } from '../../resources/producer.ts'
 import { contentForm } from '../../resources/producer-check.ts'
 import type { Channel } from './channel.ts'
 import { hostFailure } from './failures.ts'
-import { pictureOf } from './pictures.ts'
+import { pictureFailure } from './pictures.ts'
 
 /** Requests to the application that are open at once. */
 const maxInFlight = 8
@@ -25,6 +25,9 @@ const refreshMs = 1500
 
 /** Characters of what the application says in an error. */
 const maxMessageChars = 255
+
+/** Characters of the JSON of the view of a picture. */
+const maxViewChars = 4096
 
 const contentsForm = z.array(z.preprocess(withoutNulls, contentForm))
 
@@ -150,4 +153,19 @@ function contentsOf(raw: unknown): readonly Content[] {
   if (success) return data as Content[]
   const message = 'the application answered with contents of a wrong form'
   throw new ServiceError('resource_failed', message, { data: { reason: 'host_failed' } })
+}
+
+/** The picture in the application's answer: docs/host-link.md, "Messages of the server". */
+function pictureOf(reply: Reply): Result<Capture, CaptureFailure> {
+  const { code, message, members, png } = reply
+  if (code !== null) return fail(pictureFailure(code, message))
+  if (png === null) return failed('the application answered without a picture')
+  const view = members['view'] ?? undefined
+  if (view === undefined) return ok({ png })
+  if (isJsonObject(view) && JSON.stringify(view).length <= maxViewChars) return ok({ png, view })
+  return failed(`the view of a picture is an object of at most ${maxViewChars} characters`)
+}
+
+function failed(message: string): Result<never, CaptureFailure> {
+  return fail({ reason: 'failed', message })
 }

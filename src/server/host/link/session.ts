@@ -210,10 +210,10 @@ export class LinkSession implements ChannelReader {
         return {}
       case 'heartbeat': {
         const isBusy = message.main_idle_ms > busyMs || message.busy !== undefined
-        const isNews = isBusy !== this.#requests.isBusy
+        const isChange = isBusy !== this.#requests.isBusy
         this.#requests.isBusy = isBusy
         channel.allowSilence(message.silent_ms ?? 0)
-        if (isNews) this.#changed()
+        if (isChange) this.#changed()
         return {}
       }
       case 'audit.record':

@@ -1,20 +1,20 @@
-import type { Login } from '../../lib/accounts/client.ts'
+import type { Login } from '../lib/accounts/client.ts'
 import {
   notLoggedIn,
   readGivenToken,
   withGivenToken,
   withSavedToken,
   type TokenSource,
-} from '../../lib/accounts/token.ts'
-import { type Output, processOutput } from '../../lib/cli/output.ts'
-import { requireAccountsUrl } from '../../lib/config/accounts-url.ts'
-import { type Config, readConfig, updateConfig, withLogin } from '../../lib/config/config-file.ts'
-import { configPath } from '../../lib/config/paths.ts'
-import { expiryText } from '../../lib/util/amounts.ts'
-import { ServiceError } from '../../lib/util/errors.ts'
-import type { Secret } from '../../lib/util/secret.ts'
-import { rfc3339OrNull } from '../../lib/util/time.ts'
-import { defaultPorts } from '../default-ports.ts'
+} from '../lib/accounts/token.ts'
+import { type Output, processOutput } from '../lib/cli/output.ts'
+import { requireAccountsUrl } from '../lib/config/accounts-url.ts'
+import { type Config, readConfig, updateConfig, withLogin } from '../lib/config/config-file.ts'
+import { configPath } from '../lib/config/paths.ts'
+import { expiryText } from '../lib/util/amounts.ts'
+import { ServiceError } from '../lib/util/errors.ts'
+import type { Secret } from '../lib/util/secret.ts'
+import { rfc3339OrNull } from '../lib/util/time.ts'
+import { defaultPorts } from './default-ports.ts'
 
 export interface AccountFlags {
   readonly registry?: string
@@ -86,7 +86,7 @@ async function connect(flags: AccountFlags, config: Config, path: string) {
     named.find(([value = '']) => value.trim()) ?? []
   const server = requireAccountsUrl(text, source)
   // Loading the HTTP client takes as long as all else of a command.
-  const { AccountsClient } = await import('../../lib/accounts/client.ts')
+  const { AccountsClient } = await import('../lib/accounts/client.ts')
   return { server, client: new AccountsClient(server, process.env) }
 }
 

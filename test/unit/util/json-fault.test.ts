@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { findFault } from '../../../src/lib/mcp/json-fault.ts'
+import { findFault } from '../../../src/lib/util/json-fault.ts'
 
 /** Where the text goes wrong; null for a valid one. */
 function faultOf(text: string, dialect: 'json' | 'jsonc'): string | null {

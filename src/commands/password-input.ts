@@ -1,10 +1,10 @@
 import type { Interfaces } from '@oclif/core'
 import * as Flags from '@oclif/core/flags'
-import { requirePrompt } from '../../lib/cli/prompt.ts'
-import { readSecretFromStdin } from '../../lib/cli/secret-input.ts'
-import { passwordChars } from '../../lib/accounts/protocol.ts'
-import { ServiceError, usage } from '../../lib/util/errors.ts'
-import { Secret } from '../../lib/util/secret.ts'
+import { requirePrompt } from '../lib/cli/prompt.ts'
+import { readSecretFromStdin } from '../lib/cli/secret-input.ts'
+import { passwordChars } from '../lib/accounts/protocol.ts'
+import { ServiceError, usage } from '../lib/util/errors.ts'
+import { Secret } from '../lib/util/secret.ts'
 
 /** The flags of commands that prompt. */
 export const inputFlags = {

@@ -1,8 +1,8 @@
-import { columns } from '../../lib/cli/format.ts'
-import type { InstanceRecord } from '../../lib/instances/record.ts'
-import { selectInstances, shortId } from '../../lib/instances/select-instance.ts'
-import { ServiceError, usage } from '../../lib/util/errors.ts'
-import { sceneCell } from '../instances/lines.ts'
+import { columns } from '../lib/cli/format.ts'
+import type { InstanceRecord } from '../lib/instances/record.ts'
+import { selectInstances, shortId } from '../lib/instances/select-instance.ts'
+import { ServiceError, usage } from '../lib/util/errors.ts'
+import { sceneCell } from './instances/lines.ts'
 
 /**
  * Chooses the instance that `word` names, or the only one. Throws `usage_invalid` when there are

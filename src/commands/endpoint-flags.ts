@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { registryDirFlag } from '../path-flags.ts'
+import { registryDirFlag } from './path-flags.ts'
 
 /** The key for a server. */
 export const keyFlag = {
