@@ -70,34 +70,7 @@ export interface HeldRead extends Asked {
   readonly res: ServerResponse
 }
 
-type Script = (read: HeldRead) => void
-
-export interface ScriptedInstance {
-  readonly instanceId: string
-  /** Ends in `/mcp`. */
-  readonly url: string
-  /** What it was asked, in order. */
-  readonly asked: readonly Asked[]
-  /** Requests that are neither answered nor cancelled. */
-  readonly open: number
-  /** Streams that are open. */
-  readonly streams: number
-  /** Times at which a stream ended while no other was open. */
-  readonly gaps: number
-  /** Answers `resources/read`. */
-  onRead: Script
-  /** Answers `subscriptions/listen`; the default accepts. */
-  onListen: Script
-  /** Answers `tools/call`, `completion/complete` and `resources/list`. */
-  onCall: Script
-  /** Answers everything with this status, when it is set. */
-  status: number | null
-  /** Over every open stream. */
-  send(text: string): void
-  /** Cuts every open stream. */
-  cut(): void
-  stop(): Promise<void>
-}
+export type ScriptedInstance = Awaited<ReturnType<typeof startScriptedInstance>>
 
 const calls: ReadonlySet<string> = new Set(['tools/call', 'completion/complete', 'resources/list'])
 
@@ -108,7 +81,7 @@ export const updateOf = (uri: string) =>
   `data: {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${JSON.stringify(uri)}}}\n\n`
 
 /** A real HTTP server with the record of an instance, which answers what the test says. */
-export async function startScriptedInstance(registryDir: string): Promise<ScriptedInstance> {
+export async function startScriptedInstance(registryDir: string) {
   const asked: Asked[] = []
   const streams = new Set<ServerResponse>()
   let open = 0
@@ -143,21 +116,28 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
   })
   const url = `http://127.0.0.1:${await listening(server)}/mcp`
   const file: InstanceFile = await writeInstance(registryDir, { url })
-  const instance: ScriptedInstance = {
+  const instance = {
     instanceId: file.record.instance_id,
+    /** Ends in `/mcp`. */
     url,
+    /** What it was asked, in order. */
     asked,
+    /** Requests that are neither answered nor cancelled. */
     get open() {
       return open
     },
+    /** Streams that are open. */
     get streams() {
       return streams.size
     },
+    /** Times at which a stream ended while no other was open. */
     get gaps() {
       return gaps
     },
-    onRead: ({ res, uri, id }) => void res.end(contentsOf(uri, 'true', id)),
-    onListen({ res, uris }) {
+    /** Answers `resources/read`. */
+    onRead: ({ res, uri, id }: HeldRead): void => void res.end(contentsOf(uri, 'true', id)),
+    /** Answers `subscriptions/listen`; the default accepts. */
+    onListen({ res, uris }: HeldRead): void {
       streams.add(res)
       res.on('close', () => {
         streams.delete(res)
@@ -168,11 +148,15 @@ export async function startScriptedInstance(registryDir: string): Promise<Script
       res.writeHead(200, { 'Content-Type': 'text/event-stream' })
       res.write(`data: ${JSON.stringify({ jsonrpc: '2.0', method, params })}\n\n`)
     },
-    onCall: ({ res, id }) => answer(res, id, {}),
-    status: null,
-    send(text) {
+    /** Answers `tools/call`, `completion/complete` and `resources/list`. */
+    onCall: ({ res, id }: HeldRead): void => answer(res, id, {}),
+    /** Answers everything with this status, when it is set. */
+    status: null as number | null,
+    /** Over every open stream. */
+    send(text: string) {
       for (const stream of streams) stream.write(text)
     },
+    /** Cuts every open stream. */
     cut() {
       for (const stream of streams) stream.destroy()
     },

@@ -4,8 +4,7 @@ import { request as secureRequest, Agent as SecureAgent } from 'node:https'
 import { once } from 'node:events'
 import { atEnd, stoppedAtEnd } from './cleanup.ts'
 import { McpHttpServer } from '../../src/server/mcp-http-server.ts'
-import type { ServerParts } from '../../src/server/mcp-http-config.ts'
-import type { McpHttpConfig } from '../../src/server/mcp-http-config.ts'
+import type { McpHttpConfig, ServerParts } from '../../src/server/mcp-http-config.ts'
 
 export interface Answer {
   status: number
@@ -230,12 +229,7 @@ export class Events {
   }
 }
 
-export interface TestServer {
-  url: string
-  base: string
-  server: McpHttpServer
-  stop(): Promise<void>
-}
+export type TestServer = Awaited<ReturnType<typeof startServer>>
 
 /** A configuration in which a test may replace every bound, not only the public ones. */
 export type TestConfig = Omit<McpHttpConfig, 'limits'> & Pick<ServerParts, 'limits'>
@@ -245,7 +239,7 @@ export async function startServer(
   { limits = {}, ...config }: TestConfig = {},
   services: ServerParts = {},
   prepare: (server: McpHttpServer) => void = () => {},
-): Promise<TestServer> {
+) {
   const server = new McpHttpServer(config, { limits, ...services })
   prepare(server)
   const { url } = await server.start()

@@ -7,26 +7,17 @@ import { Secret } from '../../../src/lib/util/secret.ts'
 import { newFolder } from '../../helpers/cleanup.ts'
 import { clientOf, expectNoLeak, jwt, sendJson, thrownBy, startAnswering } from './support.ts'
 
-/** A registry with tokens that are good for one refresh. */
-interface RotatingAccounts {
-  readonly url: string
-  /** What is valid now. */
-  access: string
-  refresh: string
-  /** Everything answers 503. */
-  broken: boolean
-  readonly calls: string[]
-}
-
 const hourMs = 3_600_000
 
-async function startRotatingAccounts(): Promise<RotatingAccounts> {
-  const state: RotatingAccounts = {
-    url: '',
+/** A registry with tokens that are good for one refresh. */
+async function startRotatingAccounts() {
+  const state = {
+    /** What is valid now. */
     access: jwt(Date.now() + hourMs, 'first'),
     refresh: 'srt_first',
+    /** Everything answers 503. */
     broken: false,
-    calls: [],
+    calls: [] as string[],
   }
   const { url } = await startAnswering(({ path, authorization, body }, res) => {
     const call = path.split('/').at(-1) ?? ''

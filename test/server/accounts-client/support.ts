@@ -16,16 +16,11 @@ export interface Seen {
 
 type Handler = (seen: Seen, res: ServerResponse, req: IncomingMessage) => void
 
-export interface TestAccounts {
-  readonly url: string
-  readonly requests: Seen[]
-}
-
 /** A real server on a free port that answers as `handle` does. */
 export async function startAnswering(
   handle: Handler,
   tls?: { readonly key: string; readonly cert: string },
-): Promise<TestAccounts> {
+) {
   const requests: Seen[] = []
   const listener = async (req: IncomingMessage, res: ServerResponse) => {
     let text = ''

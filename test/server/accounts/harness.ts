@@ -32,23 +32,7 @@ export interface AccountsSettings {
   trustedProxies?: string[]
 }
 
-export interface AccountsServer {
-  readonly base: string
-  readonly store: AccountStore
-  readonly keys: SigningKeys
-  /** Set it to move time. */
-  readonly clock: { nowMs: number; now(): number }
-  readonly logged: { level: string; fields: any; message: string | undefined }[]
-  readonly accessed: AccessEntry[]
-  /** An object is sent as JSON. */
-  call(method: string, path: string, options?: CallOptions): Promise<Answer>
-  /** A registered account with its tokens; of a new name where none is given. */
-  register(username?: string, password?: string): Promise<any>
-  /** Makes the one-time code valid for the user name, for a minute. */
-  makeCode(username: string, code: string): Promise<void>
-  /** The newest entries first, of one action and one account where they are named. */
-  audited(action?: string, accountId?: string): Promise<AccountAuditEntry[]>
-}
+export type AccountsServer = Awaited<ReturnType<typeof openAccountsServer>>
 
 export interface CallOptions {
   body?: unknown
@@ -119,7 +103,7 @@ const clock = {
 }
 
 /** A registry on a port and a database of its own, until the end. */
-export async function openAccountsServer(settings: AccountsSettings = {}): Promise<AccountsServer> {
+export async function openAccountsServer(settings: AccountsSettings = {}) {
   if (clock.users++ === 0) mock.timers.enable({ apis: ['Date'], now: Date.UTC(2026, 0, 15, 12) })
   atEnd(() => {
     if (--clock.users === 0) mock.timers.reset()
@@ -172,23 +156,28 @@ export async function openAccountsServer(settings: AccountsSettings = {}): Promi
     base,
     store,
     keys,
+    /** Set it to move time. */
     clock,
     logged,
     accessed,
+    /** An object is sent as JSON. */
     call,
-    async register(username = `user-${++registered}`, secret = password) {
+    /** A registered account with its tokens; of a new name where none is given. */
+    async register(username = `user-${++registered}`, secret = password): Promise<any> {
       const body = { username, email: `${username}@studio.example`, password: secret }
       const answer = await call('POST', `${auth}/register`, { body })
       if (answer.status !== 201) throw new Error(`register: HTTP ${answer.status} ${answer.text}`)
       return answer.json
     },
-    makeCode: (username, code) =>
+    /** Makes the one-time code valid for the user name, for a minute. */
+    makeCode: (username: string, code: string) =>
       store.setCode({
         usernameKey: username.toLowerCase(),
         hash: hashOfSecret(code),
         expiresAtMs: Date.now() + 60_000,
       }),
-    async audited(action, accountId) {
+    /** The newest entries first, of one action and one account where they are named. */
+    async audited(action?: string, accountId?: string): Promise<AccountAuditEntry[]> {
       const rows = await stored.listAudit({ limit: 1000, accountId })
       return rows.filter(row => action === undefined || row.action === action)
     },
@@ -200,7 +189,7 @@ function asBody(body: unknown): string | Buffer {
 }
 
 function recordingLog() {
-  const logged: AccountsServer['logged'] = []
+  const logged: { level: string; fields: any; message: string | undefined }[] = []
   const at = (level: string) => (fields: object, message?: string) =>
     void logged.push({ level, fields, message })
   const log: Logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }

@@ -30,14 +30,7 @@ export function makeRecord(changes: Partial<InstanceRecord> = {}): InstanceRecor
 }
 
 /** A process that does nothing until it is killed. */
-export interface Owner {
-  readonly pid: number
-  readonly pidStart: string | null
-  /** As a crash: nothing of it is cleaned up. Resolves when it is gone. */
-  kill(): Promise<void>
-}
-
-export async function startOwner(): Promise<Owner> {
+export async function startOwner() {
   const child = spawn('sleep', ['600'], { stdio: 'ignore' })
   const exited = once(child, 'exit')
   await once(child, 'spawn')
@@ -45,6 +38,7 @@ export async function startOwner(): Promise<Owner> {
   return {
     pid,
     pidStart: processStart(pid),
+    /** As a crash: nothing of it is cleaned up. Resolves when it is gone. */
     async kill() {
       child.kill('SIGKILL')
       await exited

@@ -159,17 +159,12 @@ export interface Seen {
   readonly body: any
 }
 
-/** An endpoint that answers as a test says, and what it was asked. */
-export interface Endpoint {
-  readonly url: string
-  readonly port: number
-  readonly seen: Seen[]
-  close(): Promise<void>
-}
+export type Endpoint = Awaited<ReturnType<typeof scripted>>
 
 export type Answering = (seen: Seen, res: ServerResponse) => void
 
-export async function scripted(answer: Answering, port = 0): Promise<Endpoint> {
+/** An endpoint that answers as a test says, and what it was asked. */
+export async function scripted(answer: Answering, port = 0) {
   const seen: Seen[] = []
   const listener: RequestListener = (req, res) => {
     const chunks: Buffer[] = []
