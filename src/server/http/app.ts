@@ -19,7 +19,7 @@ import {
 } from './authentication.ts'
 import { Guard, normaliseOrigin, pathOf, type Reach, RequestRefused } from './guard.ts'
 import { type Metrics, metricsPath } from './metrics.ts'
-import { endRefused, type Problem, toProblem, writeProblem } from './problem.ts'
+import { endRefused, makeProblem, type Problem, toProblem, writeProblem } from './problem.ts'
 import type { RefusedRequest } from './refusal-log.ts'
 import { RequestContext } from './request-context.ts'
 import { createPeerOf, isLocalRequest } from './trusted-proxies.ts'
@@ -231,6 +231,12 @@ export function listenerOf(app: Hono<AppEnv>): RequestListener {
     overrideGlobalObjects: false,
     // Handlers read the body of a Node request themselves.
     autoCleanupIncoming: false,
+    errorHandler() {
+      const detail = 'the request target must be a path, and Host a name with at most a port'
+      const body = JSON.stringify(makeProblem(400, 'malformed-request', detail))
+      const headers = { 'Content-Type': 'application/problem+json', Connection: 'close' }
+      return new Response(body, { status: 400, headers })
+    },
   })
 }
 

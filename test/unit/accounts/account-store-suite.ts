@@ -183,7 +183,7 @@ export function describeAccountStore(name: string, open: () => Promise<AccountSt
 
 const day = 24 * 60 * 60 * 1000
 
-function newAccount(name: string, change: Partial<NewAccount> = {}): NewAccount {
+export function newAccount(name: string, change: Partial<NewAccount> = {}): NewAccount {
   return {
     id: `account-${name}`,
     username: name,
@@ -196,7 +196,11 @@ function newAccount(name: string, change: Partial<NewAccount> = {}): NewAccount 
   }
 }
 
-function newSession(accountId: string, id: string, change: Partial<NewSession> = {}): NewSession {
+export function newSession(
+  accountId: string,
+  id: string,
+  change: Partial<NewSession> = {},
+): NewSession {
   return {
     id,
     accountId,
