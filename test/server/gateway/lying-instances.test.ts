@@ -201,6 +201,28 @@ describe('an instance that lies', () => {
     await until(() => bad.open === 0, 'the end of the waits')
   })
 
+  it('begins to answer each of many readers, although none of them reads on', async () => {
+    // A busy machine needs some seconds to begin all of them.
+    const patient = await startAggregating(registryDir, { limits: { instanceAnswerMs: 60_000 } })
+    bad.onRead = ({ res, id, uri }) =>
+      void res.write(contentsOf(uri, 'x'.repeat(300_000), id).slice(0, -3))
+    const left = new AbortController()
+    const begun = Array.from({ length: 80 }, async () => {
+      const asked = statelessPost('resources/read', { uri: at(bad) })
+      const { body } = await fetch(patient.url, { ...asked, signal: left.signal })
+      let text = ''
+      for await (const chunk of body ?? []) {
+        text += Buffer.from(chunk).toString()
+        if (text.includes('"contents"')) return 'begun'
+      }
+      return text
+    })
+    expect(new Set(await Promise.all(begun))).to.deep.equal(new Set(['begun']))
+    left.abort()
+    await until(() => bad.open === 0, 'the end of every request')
+    await patient.stop()
+  })
+
   describe('about updates', () => {
     it('reaches those only who follow what it names', async () => {
       const followed = [at(bad), at(bad, 'app/one')]
