@@ -147,7 +147,11 @@ export class SceneState {
     const wasThere = this.summary.value?.status !== 'no_snapshot'
     const isThere = delta.status !== 'no_snapshot'
     if (wasThere !== isThere) {
-      this.#add(since, [isThere ? 'The scene came' : 'The scene was withdrawn'], [])
+      const isSameRun = since.run === this.meta.value?.run
+      const gone = isSameRun
+        ? 'The scene was withdrawn'
+        : 'The server started again, without a scene'
+      this.#add(since, [isThere ? 'The scene came' : gone], [])
       return
     }
     if (changes.length === 0 && reset !== true && delta.truncated !== true) return

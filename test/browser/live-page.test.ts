@@ -7,6 +7,7 @@ import { callStateless } from '../helpers/stateless.ts'
 import { until } from '../helpers/until.ts'
 import { newVisit, accessFaults, startBrowser, type Visit } from '../helpers/browser.ts'
 import { startGatewayProcess } from '../helpers/gateway-process.ts'
+import { freePort } from '../helpers/free-port.ts'
 import { LinkClient } from '../helpers/link.ts'
 import { type ServeProcess, startServeProcess } from '../helpers/serve-process.ts'
 
@@ -71,6 +72,20 @@ describe('the live page', function () {
     await page.getByRole('treeitem', { name: 'Cube' }).waitFor()
     await page.getByRole('link', { name: 'Now' }).click()
     await page.locator('.changes li').first().getByText('The scene came').waitFor()
+  })
+
+  it('tells a server that started again from a scene that was withdrawn', async () => {
+    const flags = ['--port', String(await freePort())]
+    const first = await startServeProcess({ flags })
+    const { page, open } = await newVisit(browser)
+    await first.post('scene', sceneOf(0))
+    await open(`${first.base}/`)
+    await sees(page)
+    await first.stop()
+    await startServeProcess({ flags })
+    const changes = page.locator('.changes')
+    await changes.getByText('The server started again, without a scene').waitFor()
+    expect(await changes.getByText('withdrawn').count()).to.equal(0)
   })
 
   it('says who has left with its scene, and since when', async () => {

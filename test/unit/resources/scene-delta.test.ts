@@ -16,6 +16,16 @@ describe('scene://delta', () => {
     expect(payload(resources, 'scene://delta?since=3')).to.include({ base_revision: 3 })
   })
 
+  it('calls nothing of the first scene added, unless it is asked for since 0', () => {
+    const resources = registry()
+    resources.setScene({ objects: [{ id: 'Cube' }] })
+    const reason = 'it is the first scene of this run of the server'
+    const { run } = resources.scene
+    const first = payload(resources, 'scene://delta')
+    expect(first).to.deep.equal({ reset: true, run, revision: 1, reason })
+    expect(payload(resources, 'scene://delta?since=0')['changes']).to.have.length(1)
+  })
+
   it('reports objects beyond the limit as omitted and listed, never as removed or added', () => {
     const resources = registry()
     const [cube, lamp] = [{ id: 'Cube' }, { id: 'Lamp' }]

@@ -154,10 +154,13 @@ export class SceneProducer implements SchemeProducer {
       const { revision } = current
       const build = () => {
         const base = since ?? revision - 1
-        const found = run === ownRun ? this.#changesSince(base) : undefined
+        // The application may have had all of its first scene before: nothing of it is called added.
+        const isFirst = since === undefined && base === 0
+        const found = run === ownRun && !isFirst ? this.#changesSince(base) : undefined
         if (found === undefined) {
           // The reader takes the whole scene and goes on from there.
-          const reason = this.#state.whyUnknown(base, run)
+          const first = 'it is the first scene of this run of the server'
+          const reason = isFirst ? first : this.#state.whyUnknown(base, run)
           return JSON.stringify({ reset: true, run: ownRun, revision, reason })
         }
         return JSON.stringify({ run: ownRun, base_revision: base, revision, ...found })
