@@ -157,13 +157,13 @@ function bindFailure(error: NodeJS.ErrnoException, host: string, port: number): 
   if (error.code === 'EADDRINUSE') {
     return new ServiceError('port_in_use', `port ${port} on ${host} is in use`, {
       ...details,
-      hint: 'stop that server, or use port 0 for a free one',
+      hint: 'stop that server or use --port 0',
     })
   }
   const reason = error.code ?? 'unknown error'
   return new ServiceError('listen_failed', `cannot listen on ${host} port ${port}: ${reason}`, {
     ...details,
-    hint: 'choose another host or another port',
+    hint: 'choose another address with --host or another port with --port',
   })
 }
 
